@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
 	"carrel/internal/pathname"
 )
 
@@ -53,8 +54,8 @@ func (p *present) carry(d *graph.Decision, plan *Plan, fresh func() journal.Obje
 // now gives the path of an entry at this point of the plan.
 func (c *carrier) now(at graph.Place) string {
 	parts := []string{at.Name}
-	for dir := at.Dir; len(parts) < pathDepth; {
-		if root := c.relations.nodes[dir].root; root != "" {
+	for dir := at.Dir; len(parts) < relate.PathDepth; {
+		if root := c.Relations.Nodes[dir].Root; root != "" {
 			slices.Reverse(parts)
 			return pathname.Join(root, strings.Join(parts, "/"))
 		}
@@ -81,7 +82,7 @@ var verbOf = map[graph.Verb]journal.Verb{
 // act adds the action of one operation.
 func (c *carrier) act(op *graph.Op) error {
 	a := journal.Action{Verb: verbOf[op.Verb]}
-	if n := c.relations.nodes; op.At == (graph.Place{}) && n[op.Node].root != "" && !isRoot(c.roots, n[op.Node].root) {
+	if n := c.Relations.Nodes; op.At == (graph.Place{}) && n[op.Node].Root != "" && !isRoot(c.roots, n[op.Node].Root) {
 		return nil // the directory of a root that is a file
 	}
 	if op.At == (graph.Place{}) {
@@ -122,23 +123,23 @@ func (c *carrier) act(op *graph.Op) error {
 	case graph.Link:
 		a.State = journal.State{Kind: journal.File, Target: journal.Bytes(c.now(op.To))}
 	case graph.Swap:
-		if c.files[string(a.Path)] { // its directory is not to be changed
+		if c.Files[string(a.Path)] { // its directory is not to be changed
 			a.Verb = journal.Rewrite
 			c.rewrite(op, &a)
 			break
 		}
-		a.State, a.Object = c.live(op.Was), c.versions[op.Version].object
+		a.State, a.Object = c.live(op.Was), c.Versions[op.Version].Object
 		if op.Keep == graph.Anchored {
 			a.Object = c.present.now(op.Node).anchor
 			c.used[op.At] = a.Object
 		}
-		a.Holds = c.versions[op.Version].state.Size + 1
+		a.Holds = c.Versions[op.Version].State.Size + 1
 		c.kept[op.Was] = a.Object
 	case graph.Rewrite:
 		c.rewrite(op, &a)
 	case graph.SetMeta:
 		a.State = c.stateOf(op.Node)
-		setMetaOf(&a.State, op.Meta)
+		relate.SetMetaOf(&a.State, op.Meta)
 		c.early[op.Node] = true
 	default:
 		return fmt.Errorf("%v is no operation of an undo", op.Verb)
@@ -172,17 +173,17 @@ func (c *carrier) named(n graph.Node, less, more graph.Place) []graph.Place {
 
 // placeless says where something is that no entry of the tree leads to.
 func (c *carrier) placeless(op *graph.Op, a *journal.Action) error {
-	n := c.relations.nodes[op.Node]
-	if n.root != "" {
-		a.Path = journal.Bytes(n.root)
+	n := c.Relations.Nodes[op.Node]
+	if n.Root != "" {
+		a.Path = journal.Bytes(n.Root)
 		return nil
 	}
 	if a.In = c.present.now(op.Node).anchor; a.In == (journal.Object{}) {
 		return fmt.Errorf("node %d has no name", op.Node)
 	}
 	a.Known.Was = c.present.now(op.Node).held
-	if names := slices.Concat(n.names, n.last); len(names) > 0 {
-		a.Known.Last = c.relations.path(names[0])
+	if names := slices.Concat(n.Names, n.Last); len(names) > 0 {
+		a.Known.Last = c.Relations.Path(names[0])
 	}
 	return nil
 }
@@ -197,7 +198,7 @@ func (c *carrier) stateOf(n graph.Node) journal.State {
 	if st := c.live(n); st.Kind != journal.Absent {
 		return st
 	}
-	return c.relations.nodes[n].state
+	return c.Relations.Nodes[n].State
 }
 
 func (c *carrier) moved(n graph.Node, to graph.Place) {
@@ -238,23 +239,23 @@ func (c *carrier) put(op *graph.Op, a *journal.Action) {
 		a.Object, a.State = now.anchor, journal.State{Kind: now.held.Kind, Size: -1, Mtime: now.held.Mtime}
 		c.used[op.At] = a.Object
 	case graph.Copied:
-		v := c.versions[op.Of]
-		a.Verb, a.Object, a.State, a.Holds = journal.Duplicate, v.object, journal.State{Kind: journal.File, Size: v.state.Size}, v.state.Size+1
+		v := c.Versions[op.Of]
+		a.Verb, a.Object, a.State, a.Holds = journal.Duplicate, v.Object, journal.State{Kind: journal.File, Size: v.State.Size}, v.State.Size+1
 		switch {
-		case v.state.Kind == journal.Symlink:
-			a.Verb, a.State, a.Holds = journal.MakeSymlink, journal.State{Kind: journal.Symlink, Target: v.state.Target}, 0
-		case v.object == (journal.Object{}):
+		case v.State.Kind == journal.Symlink:
+			a.Verb, a.State, a.Holds = journal.MakeSymlink, journal.State{Kind: journal.Symlink, Target: v.State.Target}, 0
+		case v.Object == (journal.Object{}):
 			a.Verb = journal.Empty
 		}
 	default:
-		v := c.versions[op.Version]
-		a.Object, a.State = v.object, journal.State{Kind: journal.File, Size: v.state.Size, Mtime: v.state.Mtime}
+		v := c.Versions[op.Version]
+		a.Object, a.State = v.Object, journal.State{Kind: journal.File, Size: v.State.Size, Mtime: v.State.Mtime}
 	}
 }
 
 func (c *carrier) rewrite(op *graph.Op, a *journal.Action) {
-	v := c.versions[op.Version]
-	a.To, a.Object = c.fresh(), v.object
+	v := c.Versions[op.Version]
+	a.To, a.Object = c.fresh(), v.Object
 	st := c.live(op.Node)
 	if st.Kind == journal.Absent {
 		st = c.present.now(op.Node).held
@@ -263,8 +264,8 @@ func (c *carrier) rewrite(op *graph.Op, a *journal.Action) {
 	if c.early[op.Node] {
 		a.State.Size = -1
 	}
-	if v.object != (journal.Object{}) {
-		a.Holds = v.state.Size + 1
+	if v.Object != (journal.Object{}) {
+		a.Holds = v.State.Size + 1
 	}
 	c.kept[op.Node], c.early[op.Node] = a.To, true
 }
@@ -330,7 +331,7 @@ func (c *carrier) note() {
 			}
 		}
 		// Of an entry the directory, which has another time afterwards.
-		if root := c.relations.nodes[s.Node].root; root != "" {
+		if root := c.Relations.Nodes[s.Node].Root; root != "" {
 			if !pre[root] && isRoot(c.roots, root) {
 				pre[root], post[root] = true, true
 				c.plan.pre = append(c.plan.pre, journal.Pre{Path: journal.Bytes(root), State: c.live(s.Node), Object: c.kept[s.Node]})
@@ -390,8 +391,8 @@ func (c *carrier) noteBeyond(n graph.Node, path journal.Bytes, changed map[graph
 // noteGone writes down which names a file no longer has: without one it is lost to the
 // history, which can only bring a copy of it back.
 func (c *carrier) noteGone(n graph.Node) {
-	for _, at := range c.relations.nodes[n].names {
-		if path := c.relations.path(at); path != "" && !slices.Contains(c.Names(n), at) {
+	for _, at := range c.Relations.Nodes[n].Names {
+		if path := c.Relations.Path(at); path != "" && !slices.Contains(c.Names(n), at) {
 			c.plan.pre = append(c.plan.pre, journal.Pre{Path: journal.Bytes(path)})
 		}
 	}
@@ -414,13 +415,13 @@ func (c *carrier) origin(q *journal.Post, n graph.Node, changed map[graph.Node]g
 func (c *carrier) as(n graph.Node, changed map[graph.Node]graph.Version) *journal.As {
 	v, is := changed[n]
 	if !is {
-		v = c.relations.nodes[n].content
+		v = c.Relations.Nodes[n].Content
 	}
-	if int(v) >= len(c.versions) || v == graph.Dead || c.versions[v].at.step == 0 {
+	if int(v) >= len(c.Versions) || v == graph.Dead || c.Versions[v].At.Step == 0 {
 		return nil
 	}
-	at := c.versions[v].at
-	return &journal.As{Step: at.step, Path: journal.Bytes(at.path), Content: is}
+	at := c.Versions[v].At
+	return &journal.As{Step: at.Step, Path: journal.Bytes(at.Path), Content: is}
 }
 
 // noteWithin writes down what was in files that only have names outside, and get one

@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
 	"carrel/internal/history/steplog"
 )
 
@@ -47,15 +48,15 @@ func (s *Store) Contents(l *Log, step *steplog.Step, path string) (before, after
 // had, wherever that is now.
 func (s *Store) openSide(l *Log, step *steplog.Step, path string, before bool) (io.ReadCloser, error) {
 	r := s.relationsSince(l, step)
-	f, known := r.found[side{step.Number, path}]
+	f, known := r.Found[relate.Side{Step: step.Number, Path: path}]
 	if !before {
-		f, known = r.left[side{step.Number, path}]
+		f, known = r.Left[relate.Side{Step: step.Number, Path: path}]
 	}
-	if !known || f.version == graph.Dead {
+	if !known || f.Version == graph.Dead {
 		return nil, errContentGone
 	}
-	of := r.class(f.version)
-	for _, v := range append([]graph.Version{of}, r.others[of]...) {
+	of := r.Class(f.Version)
+	for _, v := range append([]graph.Version{of}, r.Others[of]...) {
 		if c, err := s.openVersion(r, v); err == nil {
 			return c, nil
 		}
@@ -65,26 +66,26 @@ func (s *Store) openSide(l *Log, step *steplog.Step, path string, before bool) (
 
 // openVersion opens a version of a file: the copy in the store, or the file itself,
 // in the tree or in the store, where it still has it.
-func (s *Store) openVersion(r *relations, v graph.Version) (io.ReadCloser, error) {
-	x := r.versions[v]
-	n := r.nodes[x.node]
-	if x.object != (journal.Object{}) {
-		if st, err := s.stored(x.object); err == nil && st.Kind == journal.File && st.Size == x.state.Size { // else it has gone back
-			return s.openObject(x.object)
+func (s *Store) openVersion(r *relate.Relations, v graph.Version) (io.ReadCloser, error) {
+	x := r.Versions[v]
+	n := r.Nodes[x.Node]
+	if x.Object != (journal.Object{}) {
+		if st, err := s.stored(x.Object); err == nil && st.Kind == journal.File && st.Size == x.State.Size { // else it has gone back
+			return s.openObject(x.Object)
 		}
 	}
-	if x.state.Kind == journal.File && x.state.Size == 0 && x.lost == "" {
+	if x.State.Kind == journal.File && x.State.Size == 0 && x.Lost == "" {
 		return io.NopCloser(&io.LimitedReader{}), nil
 	}
-	if r.class(n.content) == r.class(v) {
-		for _, at := range n.names {
-			if f, err := openAsLeft(r.path(at), &x.state); err == nil {
+	if r.Class(n.Content) == r.Class(v) {
+		for _, at := range n.Names {
+			if f, err := openAsLeft(r.Path(at), &x.State); err == nil {
 				return f, nil
 			}
 		}
 	}
-	for _, o := range n.anchors {
-		if st, err := s.stored(o); err == nil && st.Kind == journal.File && st.Size == x.state.Size && st.Mtime == x.state.Mtime {
+	for _, o := range n.Anchors {
+		if st, err := s.stored(o); err == nil && st.Kind == journal.File && st.Size == x.State.Size && st.Mtime == x.State.Mtime {
 			return s.openObject(o)
 		}
 	}
@@ -92,17 +93,17 @@ func (s *Store) openVersion(r *relations, v graph.Version) (io.ReadCloser, error
 }
 
 // relationsSince gives what a step and all after it say.
-func (s *Store) relationsSince(l *Log, step *steplog.Step) *relations {
+func (s *Store) relationsSince(l *Log, step *steplog.Step) *relate.Relations {
 	from := l.First(step).Number
 	if l.related != nil && l.relatedFrom <= from {
 		return l.related
 	}
-	r := newRelations(s.keptAsLeft)
+	r := relate.New(s.keptAsLeft)
 	i, _ := slices.BinarySearchFunc(l.Known, from, func(s *steplog.Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	for _, st := range l.Known[i:] {
-		r.follow(st)
+		r.Follow(st)
 	}
-	r.classes()
+	r.Classes()
 	l.related, l.relatedFrom = r, from
 	return r
 }
@@ -153,18 +154,18 @@ func readFile(dir int, name string, limit int64) ([]byte, error) {
 }
 
 // anchorsOf finds what the store has of the inode of a node.
-func (p *present) anchorsOf(n *node, x *nodeNow) {
-	for _, o := range n.anchors {
+func (p *present) anchorsOf(n *relate.Node, x *nodeNow) {
+	for _, o := range n.Anchors {
 		st := p.stored(o)
-		if st.Kind == journal.Absent || st.ID != n.id {
+		if st.Kind == journal.Absent || st.ID != n.ID {
 			continue
 		}
 		x.anchor, x.held = o, st
 		x.anchors++
 	}
 	linked := x.anchors
-	for _, v := range n.versions {
-		if o := p.versions[v].object; o != (journal.Object{}) && p.stored(o).ID == n.id {
+	for _, v := range n.Versions {
+		if o := p.Versions[v].Object; o != (journal.Object{}) && p.stored(o).ID == n.ID {
 			linked++
 		}
 	}

@@ -7,16 +7,17 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
 	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )
 
 // relate reads what the steps of the request say, and all that came after the oldest.
 func (u *undo) relate() error {
-	u.known, u.changed = newRelations(u.keptAsLeft), make(map[uint64][]graph.Transition)
-	u.known.betweens = u.log.Betweens
+	u.known, u.changed = relate.New(u.keptAsLeft), make(map[uint64][]graph.Transition)
+	u.known.Betweens = u.log.Betweens
 	for _, at := range u.req.Roots {
-		u.known.rootNode(at)
+		u.known.RootNode(at)
 	}
 	if len(u.steps) == 0 {
 		return nil
@@ -32,7 +33,7 @@ func (u *undo) relate() error {
 	}
 	latest := make(map[graph.Key]*graph.Transition)
 	for _, st := range u.log.Known[i:] {
-		ts := u.known.follow(st)
+		ts := u.known.Follow(st)
 		u.overlap(latest, st, ts)
 		if u.set[st.Number] {
 			u.changed[st.Number] = ts
@@ -72,19 +73,19 @@ func (u *undo) atOnce() {
 			if other == 0 && !together {
 				continue
 			}
-			p, root := u.known.place(string(q.Path), false)
+			p, root := u.known.Place(string(q.Path), false)
 			if root != 0 {
 				continue
 			}
-			n := u.known.nodes[u.known.entries[p]]
+			n := u.known.Nodes[u.known.Entries[p]]
 			for j := range u.changed[st.Number] {
 				t := &u.changed[st.Number][j]
-				if t.Key != p.Key() && (n == nil || t.Key.Node != n.number || t.Key.Part == graph.Entry) {
+				if t.Key != p.Key() && (n == nil || t.Key.Node != n.Number || t.Key.Part == graph.Entry) {
 					continue
 				}
 				if other != 0 {
-					u.known.disputed[t.Key] = fmt.Sprintf("step %d changed it at the same time", other)
-					t.To = u.known.nothing(t.Key)
+					u.known.Disputed[t.Key] = fmt.Sprintf("step %d changed it at the same time", other)
+					t.To = u.known.Nothing(t.Key)
 				} else if next := u.nextOf(t, st.Number); next != nil {
 					t.To = next.From
 				}
@@ -119,7 +120,7 @@ func (u *undo) transitions(steps []*steplog.Step) []graph.Transition {
 	for _, st := range steps {
 		for i := range st.Pres() {
 			at := string(st.Pres()[i].Path)
-			if n := u.known.found[side{st.Number, at}].node; n != 0 {
+			if n := u.known.Found[relate.Side{Step: st.Number, Path: at}].Node; n != 0 {
 				found[n] = append(found[n], at)
 			}
 		}
@@ -131,7 +132,7 @@ func (u *undo) transitions(steps []*steplog.Step) []graph.Transition {
 				was[i] = pathname.Join(was[i], k.Name)
 			}
 		}
-		return slices.ContainsFunc(slices.Concat(u.known.called(k), was), u.asked)
+		return slices.ContainsFunc(slices.Concat(u.known.Called(k), was), u.asked)
 	})
 }
 
@@ -154,7 +155,7 @@ func (u *undo) decide(roots []root, steps []*steplog.Step, fresh func() journal.
 }
 
 func (u *undo) decideAs(mode journal.Mode, roots []root, steps []*steplog.Step, fresh func() journal.Object) (*decided, error) {
-	ts := u.known.alike(u.transitions(steps))
+	ts := u.known.Alike(u.transitions(steps))
 	now, err := u.Store.look(u.known, roots, ts, u.whole)
 	if err != nil {
 		return nil, err
@@ -246,17 +247,17 @@ func (u *undo) conflict(p *present, at string, c *graph.Conflict) Conflict {
 		if s := p.look1(graph.Place{Dir: c.Node, Name: c.Name}); s != nil {
 			out.Found = s.state
 		}
-		if n := p.relations.nodes[c.Expected.N]; n != nil {
-			out.Expected = n.state
+		if n := p.Relations.Nodes[c.Expected.N]; n != nil {
+			out.Expected = n.State
 		}
 	default:
 		out.Found = p.now(c.Node).state
-		out.Expected = p.relations.nodes[c.Node].state
+		out.Expected = p.Relations.Nodes[c.Node].State
 	}
 	out.Why = out.told(c.Why)
 	if !slices.ContainsFunc(p.roots, func(r root) bool { return pathname.Within(at, r.path) }) {
 		out.Why = errNoRoot.Error()
-	} else if why := p.disputed[c.Key]; why != "" {
+	} else if why := p.Disputed[c.Key]; why != "" {
 		out.Why = why
 	} else if c.Why == graph.Changed && c.Step != 0 {
 		if st := u.log.Step(c.Step); st != nil {

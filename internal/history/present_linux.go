@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
 	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )
@@ -17,7 +18,7 @@ import (
 // present is what there is now, for one decision: the relations as the last step left
 // them, compared with the trees. It implements [graph.Present].
 type present struct {
-	*relations
+	*relate.Relations
 	store   *Store
 	roots   []root
 	at      map[graph.Place]*seenAt
@@ -59,9 +60,9 @@ type nodeNow struct {
 
 // look looks at all that transitions speak of, and at what the whole request finds out of
 // place: a node may be found at an entry that it has no name by yet.
-func (s *Store) look(r *relations, roots []root, ts []graph.Transition, of whole) (*present, error) {
+func (s *Store) look(r *relate.Relations, roots []root, ts []graph.Transition, of whole) (*present, error) {
 	p := &present{
-		relations: r, store: s, roots: roots, whole: of,
+		Relations: r, store: s, roots: roots, whole: of,
 		at: make(map[graph.Place]*seenAt), dirs: make(map[graph.Node]dirNow), nodes: make(map[graph.Node]*nodeNow),
 		named: make(map[graph.Node][]graph.Place), rebound: make(map[graph.Node]journal.ID), objects: make(map[journal.Object]journal.State),
 	}
@@ -74,13 +75,13 @@ func (s *Store) look(r *relations, roots []root, ts []graph.Transition, of whole
 		}
 		for i := range ts { // what another program removed comes back by its name, where another node may be now
 			if k := ts[i].Key; k.Part != graph.Entry {
-				for _, at := range r.nodes[k.Node].names {
+				for _, at := range r.Nodes[k.Node].Names {
 					p.look1(at)
 				}
 			}
 		}
 		for _, at := range of.places {
-			if int(at.Dir) < len(r.nodes) { // not made by that look
+			if int(at.Dir) < len(r.Nodes) { // not made by that look
 				p.look1(at)
 			}
 		}
@@ -93,7 +94,7 @@ func (s *Store) look(r *relations, roots []root, ts []graph.Transition, of whole
 func (p *present) foundSince() bool {
 	found := false
 	for n, d := range p.dirs {
-		found = found || !d.ok && len(p.named[n]) > 0 && p.relations.nodes[n].root == ""
+		found = found || !d.ok && len(p.named[n]) > 0 && p.Relations.Nodes[n].Root == ""
 	}
 	if !found {
 		return false
@@ -111,13 +112,13 @@ func (p *present) dir(n graph.Node) dirNow {
 	}
 	p.dirs[n] = dirNow{} // against circles
 	d := dirNow{}
-	x := p.relations.nodes[n]
-	if x.root != "" {
-		d = dirNow{path: x.root, ok: p.holds(x.root)}
+	x := p.Relations.Nodes[n]
+	if x.Root != "" {
+		d = dirNow{path: x.Root, ok: p.holds(x.Root)}
 	} else {
 		names := p.named[n] // where no step has met it
-		if !x.dead {
-			names = slices.Concat(x.names, names)
+		if !x.Dead {
+			names = slices.Concat(x.Names, names)
 		}
 		for _, name := range names {
 			if at := p.look1(name); at != nil && at.node == n {
@@ -183,24 +184,24 @@ func (e *lookError) Unwrap() error { return e.err }
 
 // nodeOf gives the node that is found at an entry.
 func (p *present) nodeOf(at graph.Place, st *journal.State) graph.Node {
-	n := p.relations.nodes[p.entries[at]]
+	n := p.Relations.Nodes[p.Entries[at]]
 	// A directory that the steps only went through has no inode in the records. They may call
 	// it gone by another name: another program had moved it here.
-	passed := n != nil && n.id == journal.ID{} && n.state.Kind == journal.Dir
-	if is := p.known(st); is != nil && !(is.dead && passed) {
-		return is.number
+	passed := n != nil && n.ID == journal.ID{} && n.State.Kind == journal.Dir
+	if is := p.Known(st); is != nil && !(is.Dead && passed) {
+		return is.Number
 	}
-	if n != nil && n.state.Kind == st.Kind && (n.id == journal.ID{} || st.Kind == journal.Dir && !p.elsewhere(n, at) || p.sameAgain(n, at, st)) {
+	if n != nil && n.State.Kind == st.Kind && (n.ID == journal.ID{} || st.Kind == journal.Dir && !p.elsewhere(n, at) || p.sameAgain(n, at, st)) {
 		p.bindNow(n, st)
-		return n.number
+		return n.Number
 	}
-	return p.newNode(st).number
+	return p.Relations.NewNode(st).Number
 }
 
 // sameAgain reports whether another file at an entry is the same to everybody: saved
 // once more as editors do, with the content that it had.
-func (p *present) sameAgain(n *node, at graph.Place, st *journal.State) bool {
-	if st.Kind != journal.File || n.state.Links != 1 || len(n.names) != 1 || len(n.anchors) > 0 || !alike(st, &n.state) || !journal.SameXattrs(st, &n.state) {
+func (p *present) sameAgain(n *relate.Node, at graph.Place, st *journal.State) bool {
+	if st.Kind != journal.File || n.State.Links != 1 || len(n.Names) != 1 || len(n.Anchors) > 0 || !alike(st, &n.State) || !journal.SameXattrs(st, &n.State) {
 		return false
 	}
 	dir, name, err := parentIn(p.roots, p.path(at))
@@ -208,26 +209,26 @@ func (p *present) sameAgain(n *node, at graph.Place, st *journal.State) bool {
 		return false
 	}
 	defer unix.Close(dir)
-	return sumAt(dir, name, st) == n.state.Sum
+	return sumAt(dir, name, st) == n.State.Sum
 }
 
 // bindNow takes an inode for a node that no record of its own names.
-func (p *present) bindNow(n *node, st *journal.State) {
-	state := n.state
-	p.bind(n, st)
+func (p *present) bindNow(n *relate.Node, st *journal.State) {
+	state := n.State
+	p.Bind(n, st)
 	if state.ID != (journal.ID{}) {
-		p.rebound[n.number] = state.ID
-		n.state = state // what the records say of it is compared with what is there
-		n.state.ID = st.ID
+		p.rebound[n.Number] = state.ID
+		n.State = state // what the records say of it is compared with what is there
+		n.State.ID = st.ID
 	}
 }
 
 // elsewhere reports whether a directory is found at another entry that is known, or that was
 // looked at.
-func (p *present) elsewhere(n *node, but graph.Place) bool {
-	for _, at := range slices.Concat(n.names, p.named[n.number]) {
+func (p *present) elsewhere(n *relate.Node, but graph.Place) bool {
+	for _, at := range slices.Concat(n.Names, p.named[n.Number]) {
 		if at != but {
-			if s := p.look1(at); s != nil && s.state.ID == n.id {
+			if s := p.look1(at); s != nil && s.state.ID == n.ID {
 				return true
 			}
 		}
@@ -254,11 +255,11 @@ func (p *present) now(n graph.Node) *nodeNow {
 	}
 	x := &nodeNow{}
 	p.nodes[n] = x
-	if int(n) >= len(p.relations.nodes) { // made by the decision itself
+	if int(n) >= len(p.Relations.Nodes) { // made by the decision itself
 		return x
 	}
-	own := p.relations.nodes[n]
-	for _, at := range slices.Concat(own.names, own.last) {
+	own := p.Relations.Nodes[n]
+	for _, at := range slices.Concat(own.Names, own.Last) {
 		if s := p.look1(at); s != nil && s.node == n && !slices.Contains(x.names, at) {
 			x.names = append(x.names, at)
 		}
@@ -270,23 +271,23 @@ func (p *present) now(n graph.Node) *nodeNow {
 	}
 	slices.SortFunc(x.names, func(a, b graph.Place) int { return strings.Compare(p.path(a), p.path(b)) })
 	switch {
-	case own.root != "" && isRoot(p.roots, own.root):
-		st, err := lookIn(p.roots, own.root)
+	case own.Root != "" && isRoot(p.roots, own.Root):
+		st, err := lookIn(p.roots, own.Root)
 		if err != nil && p.failed == nil {
-			p.failed = &lookError{own.root, err}
+			p.failed = &lookError{own.Root, err}
 		}
 		x.state = st
 	case len(x.names) > 0:
 		x.state = p.at[x.names[0]].state
 	}
-	if x.state.Unread && x.state.Ctime == own.state.Ctime && x.state.ID == own.state.ID {
-		x.state.Xattrs, x.state.Unread = own.state.Xattrs, own.state.Unread
+	if x.state.Unread && x.state.Ctime == own.State.Ctime && x.state.ID == own.State.ID {
+		x.state.Xattrs, x.state.Unread = own.State.Xattrs, own.State.Unread
 	}
 	if x.state.Unread && len(x.names) > 0 {
 		p.readHidden(x)
 	}
 	p.anchorsOf(own, x)
-	x.content = p.class(p.contentNow(own, x))
+	x.content = p.Class(p.contentNow(own, x))
 	return x
 }
 
@@ -318,11 +319,11 @@ func (p *present) Names(n graph.Node) []graph.Place { return p.now(n).names }
 
 // LastNames implements [graph.Present].
 func (p *present) LastNames(n graph.Node) []graph.Place {
-	if int(n) >= len(p.relations.nodes) {
+	if int(n) >= len(p.Relations.Nodes) {
 		return nil
 	}
-	x := p.relations.nodes[n]
-	all := slices.Concat(x.names, x.last)
+	x := p.Relations.Nodes[n]
+	all := slices.Concat(x.Names, x.Last)
 	for i := range all {
 		all[i] = p.stands(all[i])
 	}
@@ -343,15 +344,15 @@ func (p *present) Meta(n graph.Node) map[string]string {
 		st = &x.held
 	}
 	if st.Kind == journal.Absent {
-		if int(n) >= len(p.relations.nodes) {
+		if int(n) >= len(p.Relations.Nodes) {
 			return nil
 		}
-		st = &p.relations.nodes[n].state
+		st = &p.Relations.Nodes[n].State
 	}
-	all := metaOf(st)
-	for name := range p.xattrs {
-		if _, has := all[xattrPart+name]; !has && !hidden(st, xattrPart+name) {
-			all[xattrPart+name] = noXattr
+	all := relate.MetaOf(st)
+	for name := range p.Xattrs {
+		if _, has := all[relate.XattrPart+name]; !has && !relate.Hidden(st, relate.XattrPart+name) {
+			all[relate.XattrPart+name] = relate.NoXattr
 		}
 	}
 	return all
@@ -361,10 +362,10 @@ var kindOfNode = map[journal.Kind]graph.Kind{journal.File: graph.File, journal.D
 
 // Kind implements [graph.Present].
 func (p *present) Kind(n graph.Node) graph.Kind {
-	if int(n) >= len(p.relations.nodes) {
+	if int(n) >= len(p.Relations.Nodes) {
 		return graph.Other
 	}
-	if k, ok := kindOfNode[p.relations.nodes[n].state.Kind]; ok {
+	if k, ok := kindOfNode[p.Relations.Nodes[n].State.Kind]; ok {
 		return k
 	}
 	return graph.Other
@@ -389,36 +390,36 @@ func (p *present) Residents(dir graph.Node) []string {
 // Keeping implements [graph.Present].
 func (p *present) Keeping(v graph.Version) (graph.Keeping, string) {
 	k, why := p.keeping(v)
-	for _, other := range p.others[v] {
+	for _, other := range p.Others[v] {
 		if k == graph.Empty || k == graph.InObject {
 			break
 		}
 		if as, _ := p.keeping(other); as == graph.InObject {
 			k, why = as, ""
-			p.versions[v].object = p.versions[other].object
+			p.Versions[v].Object = p.Versions[other].Object
 		}
 	}
 	return k, why
 }
 
 func (p *present) keeping(v graph.Version) (graph.Keeping, string) {
-	x := p.versions[v]
+	x := p.Versions[v]
 	switch {
-	case x.state.Kind == journal.File && x.state.Size == 0 && x.lost == "":
+	case x.State.Kind == journal.File && x.State.Size == 0 && x.Lost == "":
 		return graph.Empty, ""
-	case x.object != (journal.Object{}):
-		if st := p.stored(x.object); st.Kind != journal.File || st.Size != x.state.Size {
+	case x.Object != (journal.Object{}):
+		if st := p.stored(x.Object); st.Kind != journal.File || st.Size != x.State.Size {
 			return graph.Lost, errMissing.Error()
 		}
-		if len(x.state.Sum) > 0 && !p.store.isSum(x.object, x.state.Sum) {
+		if len(x.State.Sum) > 0 && !p.store.isSum(x.Object, x.State.Sum) {
 			return graph.Lost, errMissing.Error()
 		}
 		return graph.InObject, ""
-	case x.lost != "":
-		return graph.Lost, x.lost
+	case x.Lost != "":
+		return graph.Lost, x.Lost
 	}
-	n := p.relations.nodes[x.node]
-	if now := p.now(n.number); now.anchors > 0 && now.held.Size == x.state.Size && now.held.Mtime == x.state.Mtime {
+	n := p.Relations.Nodes[x.Node]
+	if now := p.now(n.Number); now.anchors > 0 && now.held.Size == x.State.Size && now.held.Mtime == x.State.Mtime {
 		return graph.InAnchor, ""
 	}
 	return graph.Unkept, "its content was not kept"
@@ -426,21 +427,21 @@ func (p *present) keeping(v graph.Version) (graph.Keeping, string) {
 
 // Held implements [graph.Present].
 func (p *present) Held(n graph.Node) (graph.Version, graph.Keeping) {
-	if int(n) >= len(p.relations.nodes) {
+	if int(n) >= len(p.Relations.Nodes) {
 		return 0, graph.Unkept
 	}
-	x, own := p.now(n), p.relations.nodes[n]
-	for _, v := range slices.Backward(own.versions) {
-		is := p.versions[v]
+	x, own := p.now(n), p.Relations.Nodes[n]
+	for _, v := range slices.Backward(own.Versions) {
+		is := p.Versions[v]
 		switch {
-		case x.anchors == 0 && is.object != (journal.Object{}):
+		case x.anchors == 0 && is.Object != (journal.Object{}):
 			return v, graph.InObject
-		case x.anchors > 0 && is.object == (journal.Object{}) && is.state.Size == x.held.Size && is.state.Mtime == x.held.Mtime:
+		case x.anchors > 0 && is.Object == (journal.Object{}) && is.State.Size == x.held.Size && is.State.Mtime == x.held.Mtime:
 			return v, graph.InAnchor
 		}
 	}
 	if x.anchors > 0 {
-		return p.newVersion(n, &x.held), graph.InAnchor
+		return p.Relations.NewVersion(n, &x.held), graph.InAnchor
 	}
 	return 0, graph.Unkept
 }
@@ -449,7 +450,7 @@ func (p *present) Held(n graph.Node) (graph.Version, graph.Keeping) {
 func (p *present) Rest(at graph.Place) graph.Rest {
 	path := p.path(at)
 	if path == "" {
-		path = p.relations.path(at)
+		path = p.Relations.Path(at)
 	}
 	if p.sharedBy(path) != "" {
 		return graph.Shared
@@ -462,7 +463,7 @@ func (p *present) Rest(at graph.Place) graph.Rest {
 
 // Setter implements [graph.Present].
 func (p *present) Setter(k graph.Key) uint64 {
-	by := p.setters[k]
+	by := p.Setters[k]
 	now := graph.Value{}
 	switch k.Part {
 	case graph.Entry:
@@ -472,18 +473,18 @@ func (p *present) Setter(k graph.Key) uint64 {
 	case graph.Meta:
 		now.S = p.Meta(k.Node)[k.Name]
 	}
-	if now != by.to {
+	if now != by.To {
 		return 0
 	}
-	return by.step
+	return by.Step
 }
 
 // NewNode implements [graph.Present].
-func (p *present) NewNode() graph.Node { return p.newNode(&journal.State{Kind: journal.File}).number }
+func (p *present) NewNode() graph.Node { return p.Relations.NewNode(&journal.State{Kind: journal.File}).Number }
 
 // NewVersion implements [graph.Present].
 func (p *present) NewVersion() graph.Version {
-	return p.relations.newVersion(0, &journal.State{Kind: journal.File})
+	return p.Relations.NewVersion(0, &journal.State{Kind: journal.File})
 }
 
 // Beside implements [graph.Present].

@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
 	"carrel/internal/history/steplog"
 )
 
@@ -29,7 +30,7 @@ type undo struct {
 	alone    map[string]bool // what steps left that no undo takes away; nil before it is asked for
 	losing   bool            // something does not come back
 	refused  error           // nothing is done, as no mode says what is to become of what is in the way
-	known    *relations
+	known    *relate.Relations
 	changed  map[uint64][]graph.Transition // by step
 	repos    *repositories
 	only     *decided            // on the only step of the request, as it was looked at first
@@ -200,7 +201,7 @@ func (u *undo) all() error {
 // have: an undo sets these, and the time of change of its inode is of the undo. What is to
 // be gone has no name here. No undo gives a set-id bit back.
 func (p *present) alike(k graph.Key, is, wanted graph.Value) bool {
-	if k.Part == graph.Meta && k.Name == modePart {
+	if k.Part == graph.Meta && k.Name == relate.ModePart {
 		found, err := strconv.ParseUint(is.S, 8, 32)
 		want, other := strconv.ParseUint(wanted.S, 8, 32)
 		return err == nil && other == nil && found&^setIDs == want&^setIDs
@@ -211,7 +212,7 @@ func (p *present) alike(k graph.Key, is, wanted graph.Value) bool {
 	case wanted.N == graph.Dead: // it may live on by names elsewhere
 		return len(p.now(k.Node).names) == 0
 	}
-	found, want := &p.versions[is.N].state, &p.versions[wanted.N].state
+	found, want := &p.Versions[is.N].State, &p.Versions[wanted.N].State
 	return found.Size == want.Size && found.Mtime == want.Mtime
 }
 
@@ -292,7 +293,7 @@ func (u *undo) one(st *steplog.Step, rest []*steplog.Step) error {
 	u.did = append(u.did, did{p, number})
 	if u.known != nil {
 		u.leave()
-		u.known.follow(undoStep(number, begin, p))
+		u.known.Follow(undoStep(number, begin, p))
 	}
 	return nil
 }
@@ -304,7 +305,7 @@ func (u *undo) leave() {
 		u.left = make(map[graph.Node]bool)
 	}
 	for id, more := range u.parted {
-		if n := u.known.byID[id]; n != 0 {
+		if n := u.known.ByID[id]; n != 0 {
 			u.left[n] = more
 		}
 	}

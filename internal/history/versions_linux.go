@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
 )
 
 // stored looks at an object; Absent where there is none.
@@ -25,9 +26,9 @@ func (s *Store) stored(o journal.Object) (journal.State, error) {
 
 // contentNow is the version that a node has: a new one where another program has
 // changed it.
-func (p *present) contentNow(n *node, x *nodeNow) graph.Version {
-	if n.root != "" {
-		return n.content
+func (p *present) contentNow(n *relate.Node, x *nodeNow) graph.Version {
+	if n.Root != "" {
+		return n.Content
 	}
 	st := &x.state
 	if st.Kind == journal.Absent {
@@ -36,23 +37,23 @@ func (p *present) contentNow(n *node, x *nodeNow) graph.Version {
 		}
 		st = &x.held
 	}
-	if n.content == graph.Dead {
-		return p.newVersion(n.number, st)
+	if n.Content == graph.Dead {
+		return p.Relations.NewVersion(n.Number, st)
 	}
-	if st.Kind != journal.File || p.isVersion(p.versions[n.content], st, x) {
-		return n.content
+	if st.Kind != journal.File || p.isVersion(p.Versions[n.Content], st, x) {
+		return n.Content
 	}
-	return p.newVersion(n.number, st)
+	return p.Relations.NewVersion(n.Number, st)
 }
 
 // isVersion reports whether a file has a version. Where only its time of change is
 // another, its names or its metadata may have changed: the content decides.
-func (p *present) isVersion(v *version, st *journal.State, x *nodeNow) bool {
-	was := &v.state
+func (p *present) isVersion(v *relate.Version, st *journal.State, x *nodeNow) bool {
+	was := &v.State
 	if st.Size != was.Size {
 		return false
 	}
-	if st.Mtime == was.Mtime && (st.Ctime == was.Ctime && st.ID == was.ID || was.Ctime == unknownCtime || was.Links == 0) {
+	if st.Mtime == was.Mtime && (st.Ctime == was.Ctime && st.ID == was.ID || was.Ctime == relate.UnknownCtime || was.Links == 0) {
 		return true
 	}
 	if st.Size == 0 {

@@ -1,4 +1,4 @@
-package history
+package relate
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 
 // relating is one step on its way into the relations.
 type relating struct {
-	*relations
+	*Relations
 	step   *steplog.Step
 	spared steplog.Spared       // what is left alone, as it is ignored
 	alone  map[graph.Place]bool // entries that are left as they are
@@ -40,13 +40,13 @@ type begun struct {
 	anchors int  // that it had before
 }
 
-// follow takes a step over, and gives its transitions.
-func (r *relations) follow(s *steplog.Step) []graph.Transition {
+// Follow takes a step over, and gives its transitions.
+func (r *Relations) Follow(s *steplog.Step) []graph.Transition {
 	for _, at := range s.Begin.Roots {
-		r.rootNode(string(at))
+		r.RootNode(string(at))
 	}
 	t := &relating{
-		relations: r, step: s, spared: s.Spares(), from: make(map[graph.Place]graph.Node), places: make(map[graph.Node][]graph.Place), said: make(map[graph.Place]bool),
+		Relations: r, step: s, spared: s.Spares(), from: make(map[graph.Place]graph.Node), places: make(map[graph.Node][]graph.Place), said: make(map[graph.Place]bool),
 		begun: make(map[graph.Node]*begun), ended: make(map[graph.Node]*journal.Post),
 		alone: make(map[graph.Place]bool), void: make(map[graph.Place]bool), quiet: make(map[graph.Node]bool),
 		reborn: make(map[graph.Node]bool), within: make(map[graph.Place]*journal.Within), inside: make(map[string]*journal.Within),
@@ -63,26 +63,26 @@ func (r *relations) follow(s *steplog.Step) []graph.Transition {
 	}
 	for i := range s.Beyond {
 		b := &s.Beyond[i]
-		n := r.nodes[r.found[side{s.Number, string(b.Path)}].node]
-		if n != nil && t.ended[n.number] == nil && b.State.Kind != journal.Absent {
-			t.ended[n.number] = &journal.Post{State: b.State, As: b.As}
+		n := r.Nodes[r.Found[Side{s.Number, string(b.Path)}].Node]
+		if n != nil && t.ended[n.Number] == nil && b.State.Kind != journal.Absent {
+			t.ended[n.Number] = &journal.Post{State: b.State, As: b.As}
 		}
 	}
 	t.entriesLeft()
 	for _, n := range t.nodes {
-		t.nodeLeft(r.nodes[n])
+		t.nodeLeft(r.Nodes[n])
 	}
 	between := s.Between()
-	if r.betweens != nil {
-		between = r.betweens(s)
+	if r.Betweens != nil {
+		between = r.Betweens(s)
 	}
 	for i := range between {
 		t.between(&between[i])
 	}
 	for i := range posts {
-		if p, root := t.place(string(posts[i].Path), false); root == 0 {
-			if n := r.nodes[r.entries[p]]; n != nil {
-				r.left[side{s.Number, string(posts[i].Path)}] = foundSide{n.number, n.content}
+		if p, root := t.Place(string(posts[i].Path), false); root == 0 {
+			if n := r.Nodes[r.Entries[p]]; n != nil {
+				r.Left[Side{s.Number, string(posts[i].Path)}] = foundSide{n.Number, n.Content}
 			}
 		}
 	}
@@ -91,51 +91,51 @@ func (r *relations) follow(s *steplog.Step) []graph.Transition {
 
 // dropLost takes names from a node that are in directories which are nowhere any more: another
 // program had removed them, and it with them.
-func (t *relating) dropLost(n *node) {
+func (t *relating) dropLost(n *Node) {
 	if n == nil {
 		return
 	}
-	for _, q := range slices.Clone(n.names) {
-		if t.relations.lost(q) {
-			t.relations.lead(q, 0)
+	for _, q := range slices.Clone(n.Names) {
+		if t.Relations.lost(q) {
+			t.Relations.lead(q, 0)
 		}
 	}
 }
 
 // onlyAt takes other names from what a step found at an entry, where it had one alone: another
 // program had renamed it.
-func (t *relating) onlyAt(n *node, p graph.Place, st *journal.State) {
+func (t *relating) onlyAt(n *Node, p graph.Place, st *journal.State) {
 	if n == nil || st.Kind != journal.Dir && st.Links != 1 {
 		return
 	}
-	for _, q := range slices.Clone(n.names) {
-		if q != p && !slices.Contains(t.places[n.number], q) {
-			t.relations.lead(q, 0)
+	for _, q := range slices.Clone(n.Names) {
+		if q != p && !slices.Contains(t.places[n.Number], q) {
+			t.Relations.lead(q, 0)
 		}
 	}
 }
 
 // begin takes over what the step found at a path.
 func (t *relating) begin(b *journal.Pre) {
-	p, root := t.place(string(b.Path), b.State.Kind != journal.Absent)
+	p, root := t.Place(string(b.Path), b.State.Kind != journal.Absent)
 	if root == 0 && p == (graph.Place{}) {
 		if b.Within != nil { // the directory is made by the step
 			t.inside[string(b.Path)] = b.Within
 		}
 		return
 	}
-	var n *node
+	var n *Node
 	switch {
 	case root != 0:
-		n = t.relations.nodes[root]
+		n = t.Relations.Nodes[root]
 	case b.State.Kind != journal.Absent:
-		if n = t.relations.nodes[t.byID[b.Was]]; n == nil || b.Was == (journal.ID{}) || n.state.Kind != b.State.Kind {
+		if n = t.Relations.Nodes[t.ByID[b.Was]]; n == nil || b.Was == (journal.ID{}) || n.State.Kind != b.State.Kind {
 			n = t.meet(p, &b.State)
 		}
 	}
 	to := graph.Node(0)
 	if n != nil {
-		to = n.number
+		to = n.Number
 	}
 	if root == 0 {
 		t.looseAt(p, n, string(b.Path))
@@ -156,7 +156,7 @@ func (t *relating) begin(b *journal.Pre) {
 	if n != nil {
 		v = t.foundNode(n, b)
 	}
-	t.found[side{t.step.Number, string(b.Path)}] = foundSide{to, v}
+	t.Found[Side{t.step.Number, string(b.Path)}] = foundSide{to, v}
 }
 
 // hush notes whether a node is only at entries that are left alone.
@@ -166,45 +166,45 @@ func (t *relating) hush(n graph.Node, alone bool) {
 	}
 }
 
-func (t *relating) foundNode(n *node, b *journal.Pre) graph.Version {
-	x := t.begun[n.number]
+func (t *relating) foundNode(n *Node, b *journal.Pre) graph.Version {
+	x := t.begun[n.Number]
 	if x == nil {
-		x = &begun{state: b.State, version: t.contentOf(n, &b.State, b), anchors: len(n.anchors)}
-		t.begun[n.number] = x
-		t.nodes = append(t.nodes, n.number)
-		t.bind(n, &b.State)
-		n.content = x.version
+		x = &begun{state: b.State, version: t.contentOf(n, &b.State, b), anchors: len(n.Anchors)}
+		t.begun[n.Number] = x
+		t.nodes = append(t.nodes, n.Number)
+		t.Bind(n, &b.State)
+		n.Content = x.version
 	}
-	v := t.versions[x.version]
-	v.at = side{t.step.Number, string(b.Path)}
+	v := t.Versions[x.version]
+	v.At = Side{t.step.Number, string(b.Path)}
 	switch {
 	case b.Object != (journal.Object{}):
 		t.keepAs(x.version, b.Object)
-		v.state.Size, x.written = b.State.Size, true
+		v.State.Size, x.written = b.State.Size, true
 	case b.Lost != "":
-		v.lost, x.written = b.Lost, true
+		v.Lost, x.written = b.Lost, true
 	}
 	if b.Inode != (journal.Object{}) {
-		n.anchors = append(n.anchors, b.Inode)
+		n.Anchors = append(n.Anchors, b.Inode)
 	}
 	return x.version
 }
 
 // end takes over what the step left at a path.
 func (t *relating) end(q *journal.Post) {
-	p, root := t.place(string(q.Path), q.State.Kind != journal.Absent)
+	p, root := t.Place(string(q.Path), q.State.Kind != journal.Absent)
 	switch {
 	case root == 0 && p == (graph.Place{}):
 		return
 	case root != 0:
-		t.leftNode(t.relations.nodes[root], q)
+		t.leftNode(t.Relations.Nodes[root], q)
 		return
 	}
 	if in := t.inside[string(q.Path)]; in != nil {
 		t.within[p] = in
 	}
 	if _, known := t.from[p]; !known {
-		t.from[p] = t.entries[p]
+		t.from[p] = t.Entries[p]
 		t.order = append(t.order, p)
 	}
 	n := t.nodeAt(p, q)
@@ -212,9 +212,9 @@ func (t *relating) end(q *journal.Post) {
 	t.looseAt(p, n, string(q.Path))
 	to := graph.Node(0)
 	if n != nil {
-		to = n.number
-		t.reborn[to] = t.reborn[to] || t.begun[to] == nil && len(n.names) == 0
-		n.anchors = slices.DeleteFunc(n.anchors, func(o journal.Object) bool { return o == q.From })
+		to = n.Number
+		t.reborn[to] = t.reborn[to] || t.begun[to] == nil && len(n.Names) == 0
+		n.Anchors = slices.DeleteFunc(n.Anchors, func(o journal.Object) bool { return o == q.From })
 		t.leftNode(n, q)
 	}
 	t.alone[p] = t.spared.Left[string(q.Path)]
@@ -223,68 +223,68 @@ func (t *relating) end(q *journal.Post) {
 	t.lead(p, to)
 }
 
-func (t *relating) leftNode(n *node, q *journal.Post) {
-	n.timed = n.timed || q.Timed
-	if t.begun[n.number] == nil && t.ended[n.number] == nil {
-		t.nodes = append(t.nodes, n.number)
+func (t *relating) leftNode(n *Node, q *journal.Post) {
+	n.Timed = n.Timed || q.Timed
+	if t.begun[n.Number] == nil && t.ended[n.Number] == nil {
+		t.nodes = append(t.nodes, n.Number)
 	}
-	t.ended[n.number] = q
+	t.ended[n.Number] = q
 }
 
 // nodeAt gives the node that the step left at an entry. What an undo brings back is
 // what the step had found that it takes back, whatever inode it has now.
-func (t *relating) nodeAt(p graph.Place, q *journal.Post) *node {
+func (t *relating) nodeAt(p graph.Place, q *journal.Post) *Node {
 	if q.State.Kind == journal.Absent {
 		return nil
 	}
-	again := func(at side) *node {
-		n := t.relations.nodes[t.found[at].node]
-		if n == nil || n.state.Kind != q.State.Kind {
+	again := func(at Side) *Node {
+		n := t.Relations.Nodes[t.Found[at].Node]
+		if n == nil || n.State.Kind != q.State.Kind {
 			return nil
 		}
 		return n
 	}
 	if q.As != nil {
-		if n := again(side{q.As.Step, string(q.As.Path)}); n != nil {
+		if n := again(Side{q.As.Step, string(q.As.Path)}); n != nil {
 			return n
 		}
 	}
 	if len(q.Origin) > 0 {
-		if n := again(side{t.step.Number, string(q.Origin)}); n != nil && (n.id == q.State.ID || t.step.Undoes()) {
+		if n := again(Side{t.step.Number, string(q.Origin)}); n != nil && (n.ID == q.State.ID || t.step.Undoes()) {
 			return n
 		}
 	}
 	if t.step.Undoes() && q.As == nil && len(t.step.Begin.Of) == 1 && len(q.Origin) == 0 {
-		if n := again(side{t.step.Begin.Of[0], string(q.Path)}); n != nil && (n.dead || n.id == q.State.ID || n.state.Kind == journal.Dir) {
+		if n := again(Side{t.step.Begin.Of[0], string(q.Path)}); n != nil && (n.Dead || n.ID == q.State.ID || n.State.Kind == journal.Dir) {
 			t.onlyAt(n, p, &q.State) // another program had removed a directory: it was made again
 			return n                 // or by a version that did not write As
 		}
 	}
-	if n := t.known(&q.State); n != nil {
+	if n := t.Known(&q.State); n != nil {
 		return n
 	}
-	if n := t.relations.nodes[t.entries[p]]; n != nil && n.id == (journal.ID{}) && n.state.Kind == q.State.Kind {
+	if n := t.Relations.Nodes[t.Entries[p]]; n != nil && n.ID == (journal.ID{}) && n.State.Kind == q.State.Kind {
 		return n
 	}
-	if n := t.relations.nodes[t.loose[p]]; n != nil && q.State.Kind == journal.Dir && steplog.IsGitObject(string(q.Path)) && t.gone(n, p) {
+	if n := t.Relations.Nodes[t.loose[p]]; n != nil && q.State.Kind == journal.Dir && steplog.IsGitObject(string(q.Path)) && t.gone(n, p) {
 		return n
 	}
-	return t.newNode(&q.State)
+	return t.NewNode(&q.State)
 }
 
 // looseAt remembers a directory of git's loose objects. Git removes it with the last of
 // them, and makes it anew with the next: as objects are never taken away, that is the same
 // one, or what an undo brings back would have no place.
-func (t *relating) looseAt(p graph.Place, n *node, path string) {
-	if n != nil && n.state.Kind == journal.Dir && steplog.IsGitObject(path) {
-		t.loose[p] = n.number
+func (t *relating) looseAt(p graph.Place, n *Node, path string) {
+	if n != nil && n.State.Kind == journal.Dir && steplog.IsGitObject(path) {
+		t.loose[p] = n.Number
 	}
 }
 
 // gone reports whether a directory is nowhere but, by what was known, at an entry.
-func (t *relating) gone(n *node, p graph.Place) bool {
-	return !slices.ContainsFunc(n.names, func(at graph.Place) bool { return at != p }) &&
-		!slices.ContainsFunc(t.step.Posts(), func(q journal.Post) bool { return q.State.ID == n.id && q.State.Kind == journal.Dir })
+func (t *relating) gone(n *Node, p graph.Place) bool {
+	return !slices.ContainsFunc(n.Names, func(at graph.Place) bool { return at != p }) &&
+		!slices.ContainsFunc(t.step.Posts(), func(q journal.Post) bool { return q.State.ID == n.ID && q.State.Kind == journal.Dir })
 }
 
 // entriesLeft gives the transitions of entries. What was in a directory that is gone
@@ -301,7 +301,7 @@ func (t *relating) entriesLeft() {
 			from = 0
 		}
 		if !t.alone[p] {
-			t.write(p.Key(), graph.Value{N: from}, graph.Value{N: t.entries[p]})
+			t.write(p.Key(), graph.Value{N: from}, graph.Value{N: t.Entries[p]})
 		}
 	}
 }
@@ -310,6 +310,6 @@ func (t *relating) write(k graph.Key, from, to graph.Value) {
 	if from == to || t.silent {
 		return
 	}
-	t.setters[k] = setting{t.step.Number, to}
+	t.Setters[k] = setting{t.step.Number, to}
 	t.out = append(t.out, graph.Transition{Key: k, From: from, To: to, Step: t.step.Number})
 }
