@@ -6,22 +6,20 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
-var (
-	errChanged = errors.New("somebody changed it meanwhile")
-	errMissing = errors.New("its content in the history is missing, or not what was kept")
-)
+var errMissing = errors.New("its content in the history is missing, or not what was kept")
 
 // do carries one action out, unless it is done already: after a crash all of
 // them are done again.
 func (u *undo) do(a *journal.Action) error {
 	dir, name, err := u.entry(a)
-	if missing(err) && (a.Verb == journal.Take || a.Verb == journal.RemoveDir || a.Verb == journal.Drop) {
+	if disk.Missing(err) && (a.Verb == journal.Take || a.Verb == journal.RemoveDir || a.Verb == journal.Drop) {
 		return nil // gone with its directory, which comes later
 	}
-	if missing(err) {
+	if disk.Missing(err) {
 		return fmt.Errorf("the directory that it was in is not there: %w", err)
 	}
 	if err != nil {
@@ -31,7 +29,7 @@ func (u *undo) do(a *journal.Action) error {
 	if name == "" && a.Verb != journal.SetMeta {
 		return errors.New("the place itself cannot be moved")
 	}
-	defer widened(dir, 0o300)()
+	defer disk.Widened(dir, 0o300)()
 	if u.resumed && a.Discards() {
 		if err := u.discarded(dir, name, a); err != nil {
 			return err
@@ -54,7 +52,7 @@ func (u *undo) do(a *journal.Action) error {
 	case journal.RemoveDir:
 		return u.rmdir(dir, name, a)
 	case journal.SetMeta:
-		return ofOthers(dir, name, setMeta(dir, name, &a.State))
+		return disk.OfOthers(dir, name, disk.SetMeta(dir, name, &a.State))
 	case journal.Aside:
 		return u.aside(dir, name, a)
 	case journal.Drop:
@@ -68,9 +66,9 @@ func (u *undo) entry(a *journal.Action) (dir int, name string, err error) {
 	return u.entryIn(u.roots, a)
 }
 
-func (u *undo) entryIn(roots []root, a *journal.Action) (dir int, name string, err error) {
+func (u *undo) entryIn(roots []disk.Root, a *journal.Action) (dir int, name string, err error) {
 	if a.In == (journal.Object{}) {
-		return parentIn(roots, string(a.Path))
+		return disk.ParentIn(roots, string(a.Path))
 	}
 	dir, err = u.objectsOf(a.In.Segment, false)
 	return dir, journal.ObjectName(a.In.Number), err
@@ -83,14 +81,14 @@ func (u *undo) duplicate(dir int, name string, a *journal.Action) error {
 		return err
 	}
 	defer unix.Close(objects)
-	st, err := stateAt(objects, number, 0)
+	st, err := disk.StateAt(objects, number, 0)
 	if err != nil {
 		return err
 	}
 	if st.Kind != journal.File || a.Holds > 0 && st.Size != a.Holds-1 {
 		return errMissing
 	}
-	now, err := stateAt(dir, name, 0)
+	now, err := disk.StateAt(dir, name, 0)
 	if err != nil {
 		return err
 	}
@@ -98,7 +96,7 @@ func (u *undo) duplicate(dir int, name string, a *journal.Action) error {
 		return nil // done already
 	}
 	if err := copyFile(objects, number, dir, name, string(a.Temp)); err == unix.EEXIST {
-		return errChanged
+		return disk.ErrChanged
 	} else if err != nil {
 		return err
 	}
@@ -111,29 +109,29 @@ func (u *undo) make(dir int, name string, a *journal.Action) error {
 	var err error
 	switch a.Verb {
 	case journal.Empty:
-		err = mknodAt(dir, name, unix.S_IFREG|0o600)
+		err = disk.MknodAt(dir, name, unix.S_IFREG|0o600)
 	case journal.MakeDir:
-		err = mkdirAt(dir, name, 0o700)
+		err = disk.MkdirAt(dir, name, 0o700)
 	case journal.MakeSymlink:
-		err = symlinkAt(string(a.State.Target), dir, name)
+		err = disk.SymlinkAt(string(a.State.Target), dir, name)
 	case journal.MakeNode:
 		kind := uint32(unix.S_IFIFO)
 		if a.State.Kind == journal.Socket {
 			kind = unix.S_IFSOCK
 		}
-		err = mknodAt(dir, name, kind|0o600)
+		err = disk.MknodAt(dir, name, kind|0o600)
 	case journal.MakeLink:
 		err = u.link(dir, name, string(a.State.Target))
 	}
 	if err != unix.EEXIST {
 		return err
 	}
-	now, e := stateAt(dir, name, 0)
+	now, e := disk.StateAt(dir, name, 0)
 	if e == nil && a.Verb == journal.MakeDir && now.Kind == journal.Dir && u.allSpared(string(a.Path)) {
 		return nil // another directory, which could not go
 	}
 	if e != nil || !u.resumed || !u.made(&now, a) {
-		return errors.Join(errChanged, e)
+		return errors.Join(disk.ErrChanged, e)
 	}
 	return nil
 }
@@ -150,7 +148,7 @@ func (u *undo) made(now *journal.State, a *journal.Action) bool {
 	case journal.MakeNode:
 		return now.Kind == a.State.Kind
 	case journal.MakeLink:
-		first, err := lookIn(u.roots, string(a.State.Target))
+		first, err := disk.LookIn(u.roots, string(a.State.Target))
 		return err == nil && first.ID == now.ID
 	case journal.Duplicate:
 		return now.Kind == journal.File && now.Size == a.State.Size
@@ -160,11 +158,11 @@ func (u *undo) made(now *journal.State, a *journal.Action) bool {
 
 // rmdir removes a directory that the step made, if nothing is in it.
 func (u *undo) rmdir(dir int, name string, a *journal.Action) error {
-	now, err := stateAt(dir, name, 0)
+	now, err := disk.StateAt(dir, name, 0)
 	if err != nil || now.Kind == journal.Absent || now.ID != a.State.ID && u.resumed {
 		return err // done already
 	}
-	err = unlinkAt(dir, name, unix.AT_REMOVEDIR)
+	err = disk.UnlinkAt(dir, name, unix.AT_REMOVEDIR)
 	if err == unix.ENOENT || err == unix.ENOTEMPTY && (u.req.Mode != journal.Abort || u.resumed || u.allSpared(string(a.Path))) {
 		return nil
 	}
@@ -173,7 +171,7 @@ func (u *undo) rmdir(dir int, name string, a *journal.Action) error {
 
 // drop removes a second name of a file that stays.
 func (u *undo) drop(dir int, name string, a *journal.Action) error {
-	now, err := stateAt(dir, name, 0)
+	now, err := disk.StateAt(dir, name, 0)
 	if err != nil || now.Kind == journal.Absent {
 		return err // done already
 	}
@@ -181,7 +179,7 @@ func (u *undo) drop(dir int, name string, a *journal.Action) error {
 		if u.resumed {
 			return nil
 		}
-		return errChanged
+		return disk.ErrChanged
 	}
 	return u.discard(dir, name, a)
 }
@@ -190,9 +188,9 @@ func (u *undo) drop(dir int, name string, a *journal.Action) error {
 // somebody gives it another meaning at this moment: it is looked at under a name
 // that nobody else knows.
 func (u *undo) discard(dir int, name string, a *journal.Action) error {
-	err := renameNew(dir, name, u.w.objects, string(a.Temp))
+	err := disk.RenameNew(dir, name, u.w.objects, string(a.Temp))
 	if err == unix.EXDEV {
-		err = renameNew(dir, name, dir, string(a.Temp))
+		err = disk.RenameNew(dir, name, dir, string(a.Temp))
 	}
 	if err != nil {
 		return err
@@ -203,17 +201,17 @@ func (u *undo) discard(dir int, name string, a *journal.Action) error {
 // discarded ends what discard began.
 func (u *undo) discarded(dir int, name string, a *journal.Action) error {
 	for _, at := range []int{u.w.objects, dir} {
-		now, err := stateAt(at, string(a.Temp), 0)
+		now, err := disk.StateAt(at, string(a.Temp), 0)
 		switch {
 		case err != nil:
 			return err
 		case now.Kind == journal.Absent:
 		case a.Verb == journal.Drop && now.ID == a.State.ID || a.Verb != journal.Drop && u.made(&now, a):
-			if err := unlinkAt(at, string(a.Temp), 0); err != nil {
+			if err := disk.UnlinkAt(at, string(a.Temp), 0); err != nil {
 				return err
 			}
 		default:
-			return errors.Join(errChanged, putBack(at, string(a.Temp), dir, name))
+			return errors.Join(disk.ErrChanged, putBack(at, string(a.Temp), dir, name))
 		}
 	}
 	return nil
@@ -224,7 +222,7 @@ func (u *undo) discarded(dir int, name string, a *journal.Action) error {
 func putBack(from int, number string, dir int, name string) error {
 	as := name
 	for n := range besideTries {
-		err := renameNew(from, number, dir, as)
+		err := disk.RenameNew(from, number, dir, as)
 		if err != unix.EEXIST {
 			return err
 		}
@@ -235,11 +233,11 @@ func putBack(from int, number string, dir int, name string) error {
 
 // keepTimes gives a directory its times back when what it returns is called.
 func keepTimes(dir int) func() {
-	st, err := stateAt(dir, "", 0)
+	st, err := disk.StateAt(dir, "", 0)
 	if err != nil {
 		return func() {}
 	}
-	return func() { _ = setMtime(dir, "", st.Mtime) }
+	return func() { _ = disk.SetMtime(dir, "", st.Mtime) }
 }
 
 func (u *undo) object(o journal.Object) (int, string, error) {
@@ -253,7 +251,7 @@ func (u *undo) take(dir int, name string, a *journal.Action) error {
 		return err
 	}
 	defer unix.Close(objects)
-	there, err := stateAt(objects, number, 0)
+	there, err := disk.StateAt(objects, number, 0)
 	if err != nil {
 		return err
 	}
@@ -261,22 +259,22 @@ func (u *undo) take(dir int, name string, a *journal.Action) error {
 		if done, err := u.taken(dir, name, a, there.Kind != journal.Absent); done || err != nil {
 			return err
 		}
-		if there, err = stateAt(objects, number, 0); err != nil {
+		if there, err = disk.StateAt(objects, number, 0); err != nil {
 			return err
 		}
 	}
 	if there.Kind != journal.Absent {
-		return errChanged
+		return disk.ErrChanged
 	}
 	if err := u.moveOut(dir, name, objects, number, a); err != nil {
 		if err == unix.ENOENT {
-			return errChanged
+			return disk.ErrChanged
 		}
 		return err
 	}
-	now, err := stateAt(objects, number, 0)
+	now, err := disk.StateAt(objects, number, 0)
 	if err == nil && a.State.Kind != journal.Absent && !u.expected(&now, &a.State) && now.ID.Dev == a.State.ID.Dev {
-		err = errors.Join(errChanged, putBack(objects, number, dir, name))
+		err = errors.Join(disk.ErrChanged, putBack(objects, number, dir, name))
 	}
 	return err
 }
@@ -287,7 +285,7 @@ func (u *undo) put(dir int, name string, a *journal.Action) error {
 		return err
 	}
 	defer unix.Close(objects)
-	there, err := stateAt(objects, number, 0)
+	there, err := disk.StateAt(objects, number, 0)
 	if err != nil {
 		return err
 	}
@@ -295,7 +293,7 @@ func (u *undo) put(dir int, name string, a *journal.Action) error {
 		if parked, err := u.fromPark(dir, name, a); parked || err != nil {
 			return err
 		}
-		if now, err := stateAt(dir, name, 0); err != nil || u.resumed && now.Kind == a.State.Kind {
+		if now, err := disk.StateAt(dir, name, 0); err != nil || u.resumed && now.Kind == a.State.Kind {
 			return err // done already
 		}
 		return errMissing
@@ -305,7 +303,7 @@ func (u *undo) put(dir int, name string, a *journal.Action) error {
 	}
 	err = u.moveIn(objects, number, dir, name, a, &there)
 	if err == unix.EEXIST {
-		return errChanged
+		return disk.ErrChanged
 	}
 	u.places(a, &there)
 	return err
@@ -322,11 +320,11 @@ func (u *undo) swap(dir int, name string, a *journal.Action) error {
 			return err
 		}
 	}
-	now, err := stateAt(dir, name, 0)
+	now, err := disk.StateAt(dir, name, 0)
 	if err != nil {
 		return err
 	}
-	kept, err := stateAt(objects, number, 0)
+	kept, err := disk.StateAt(objects, number, 0)
 	if err != nil {
 		return err
 	}
@@ -336,18 +334,18 @@ func (u *undo) swap(dir int, name string, a *journal.Action) error {
 	case kept.Kind != journal.File, a.Holds > 0 && kept.Size != a.Holds-1:
 		return errMissing
 	case !journal.Same(&now, &a.State):
-		return errChanged
+		return disk.ErrChanged
 	}
 	u.places(a, &kept)
-	err = exchange(objects, number, dir, name)
+	err = disk.Exchange(objects, number, dir, name)
 	if err == unix.EXDEV || err == unix.EINVAL || err == unix.ENOSYS {
 		return swapApart(dir, name, objects, number, a)
 	}
 	if err != nil {
 		return err
 	}
-	if kept, err = stateAt(objects, number, 0); err == nil && !journal.Same(&kept, &a.State) {
-		err = errors.Join(errChanged, exchange(objects, number, dir, name))
+	if kept, err = disk.StateAt(objects, number, 0); err == nil && !journal.Same(&kept, &a.State) {
+		err = errors.Join(disk.ErrChanged, disk.Exchange(objects, number, dir, name))
 	}
 	return err
 }
@@ -360,10 +358,10 @@ func (u *undo) rewrite(dir int, name string, a *journal.Action) error {
 		return err
 	}
 	defer unix.Close(to)
-	if now, err := stateAt(dir, name, 0); err != nil || now.ID != a.State.ID || !u.resumed && !journal.Same(&now, &a.State) {
-		return errors.Join(err, errChanged) // before a copy says that it was written to
+	if now, err := disk.StateAt(dir, name, 0); err != nil || now.ID != a.State.ID || !u.resumed && !journal.Same(&now, &a.State) {
+		return errors.Join(err, disk.ErrChanged) // before a copy says that it was written to
 	}
-	if there, err := stateAt(to, number, 0); err != nil {
+	if there, err := disk.StateAt(to, number, 0); err != nil {
 		return err
 	} else if there.Kind == journal.Absent {
 		if err := copyFile(dir, name, to, number, tempOf(a.To)); err != nil {
@@ -371,10 +369,10 @@ func (u *undo) rewrite(dir int, name string, a *journal.Action) error {
 		}
 	} else if u.resumed {
 		if own, err := u.rewriting(dir, name, to, number, a); err != nil || !own {
-			return errors.Join(err, errChanged)
+			return errors.Join(err, disk.ErrChanged)
 		}
 	}
-	fd, err := openAt(dir, name, unix.O_WRONLY)
+	fd, err := disk.OpenAt(dir, name, unix.O_WRONLY)
 	if err == unix.EACCES {
 		fd, err = openWidened(dir, name)
 	}
@@ -382,12 +380,12 @@ func (u *undo) rewrite(dir int, name string, a *journal.Action) error {
 		return err
 	}
 	defer unix.Close(fd)
-	now, err := stateAt(fd, "", 0)
+	now, err := disk.StateAt(fd, "", 0)
 	if err != nil || now.ID != a.State.ID {
-		return errors.Join(err, errChanged)
+		return errors.Join(err, disk.ErrChanged)
 	}
 	if a.Object == (journal.Object{}) {
-		return truncate(fd, 0)
+		return disk.Truncate(fd, 0)
 	}
 	from, number, err := u.object(a.Object)
 	if err != nil {
@@ -399,14 +397,14 @@ func (u *undo) rewrite(dir int, name string, a *journal.Action) error {
 		return errors.Join(errMissing, err)
 	}
 	defer unix.Close(src)
-	st, err := stateAt(src, "", 0)
+	st, err := disk.StateAt(src, "", 0)
 	if err != nil || st.ID == now.ID {
 		return err // what was kept is this very file, so it did not change
 	}
 	if st.Kind != journal.File || a.Holds > 0 && st.Size != a.Holds-1 {
 		return errMissing
 	}
-	if err := truncate(fd, 0); err != nil {
+	if err := disk.Truncate(fd, 0); err != nil {
 		return err
 	}
 	return copyHoles(src, fd, st.Size)
@@ -420,26 +418,26 @@ func openWidened(dir int, name string) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(pin)
-	st, err := stateAt(pin, "", 0)
+	st, err := disk.StateAt(pin, "", 0)
 	if err == nil && st.Kind != journal.File {
-		err = errChanged
+		err = disk.ErrChanged
 	}
 	if err == nil {
-		err = chmodFd(pin, st.Mode|0o200)
+		err = disk.ChmodFd(pin, st.Mode|0o200)
 	}
 	if err != nil {
 		return -1, err
 	}
-	return openAt(dir, name, unix.O_WRONLY)
+	return disk.OpenAt(dir, name, unix.O_WRONLY)
 }
 
 func (u *undo) aside(dir int, name string, a *journal.Action) error {
-	now, err := stateAt(dir, name, 0)
+	now, err := disk.StateAt(dir, name, 0)
 	if err != nil || now.Kind == journal.Absent || now.ID != a.State.ID {
 		return err // done already
 	}
 	for n := range besideTries {
-		if err = renameNew(dir, name, dir, beside(name, n+1)); err != unix.EEXIST {
+		if err = disk.RenameNew(dir, name, dir, beside(name, n+1)); err != unix.EEXIST {
 			return err
 		}
 	}
@@ -453,14 +451,14 @@ func (u *undo) asideAgain(dir int, name string, a *journal.Action) error {
 		if n > 0 {
 			as = beside(name, n)
 		}
-		now, err := stateAt(dir, as, 0)
+		now, err := disk.StateAt(dir, as, 0)
 		switch {
 		case err != nil:
 			return err
 		case now.ID == a.State.ID && as == name, now.Kind == journal.Absent && as != name: // nothing was, or it is somebody else's by now
 			return nil
 		case now.ID == a.State.ID:
-			return renameNew(dir, as, dir, name)
+			return disk.RenameNew(dir, as, dir, name)
 		}
 	}
 	return errMissing
@@ -468,13 +466,13 @@ func (u *undo) asideAgain(dir int, name string, a *journal.Action) error {
 
 // link gives the file at another path of the roots a second name.
 func (u *undo) link(dir int, name, other string) error {
-	from, old, err := parentIn(u.roots, other)
+	from, old, err := disk.ParentIn(u.roots, other)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(from)
-	defer widened(from, 0o100)()
-	return linkAt(from, old, dir, name)
+	defer disk.Widened(from, 0o100)()
+	return disk.LinkAt(from, old, dir, name)
 }
 
-func tempName() string { return journal.TempPrefix + randomHex() }
+func tempName() string { return journal.TempPrefix + disk.RandomHex() }

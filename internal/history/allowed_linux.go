@@ -6,11 +6,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
 // allowedPlan asks for every path.
-func (u *undo) allowedPlan(roots []root, p *Plan) error {
+func (u *undo) allowedPlan(roots []disk.Root, p *Plan) error {
 	if u.req.Allow == nil {
 		return nil
 	}
@@ -36,13 +37,13 @@ func (u *undo) allowedPlan(roots []root, p *Plan) error {
 }
 
 // sides reads the file that an action is about, and the object that it puts there.
-func (u *undo) sides(roots []root, a *journal.Action, limit int64) (now, then []byte, err error) {
+func (u *undo) sides(roots []disk.Root, a *journal.Action, limit int64) (now, then []byte, err error) {
 	dir, name, err := u.entryIn(roots, a)
 	if err == nil {
 		now, err = readFile(dir, name, limit)
 		unix.Close(dir)
 	}
-	if err != nil && !missing(err) {
+	if err != nil && !disk.Missing(err) {
 		return nil, nil, err
 	}
 	if a.Object == (journal.Object{}) {

@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -353,7 +354,7 @@ func (w *Writer) storeBetween(o *object, s *slot, st *journal.State) error {
 	p.State, w.lost = *st, w.lost || p.Lost != ""
 	err := w.write(&journal.Record{Between: p})
 	if err != nil && p.Object != (journal.Object{}) {
-		_ = unlinkAt(w.objects, journal.ObjectName(p.Object.Number), 0)
+		_ = disk.UnlinkAt(w.objects, journal.ObjectName(p.Object.Number), 0)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -159,7 +160,7 @@ func TestReplacedAtOnce(t *testing.T) {
 	s := d.over(t)
 	for _, name := range []string{"found", "made", "replaced"} {
 		post, ok := s.PostOf(d.at(name))
-		if now, err := stateAt(unix.AT_FDCWD, d.at(name), 0); err != nil || !ok || post.State.ID == now.ID {
+		if now, err := disk.StateAt(unix.AT_FDCWD, d.at(name), 0); err != nil || !ok || post.State.ID == now.ID {
 			t.Errorf("%s: the step left %+v, %v, and there is %+v, %v", name, post.State, ok, now, err)
 		}
 	}

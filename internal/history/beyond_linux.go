@@ -1,6 +1,7 @@
 package history
 
 import (
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 
 	"carrel/internal/history/steplog"
@@ -58,7 +59,7 @@ func (w *Writer) beyondOf(st *steplog.Step) error {
 // writeBeyond looks at a file by its link; by is what is known of how the step wrote to it,
 // nil for nothing.
 func (w *Writer) writeBeyond(path journal.Bytes, id journal.ID, anchor uint64, by *grant) error {
-	st, err := stateAt(w.objects, journal.ObjectName(anchor), withXattrs)
+	st, err := disk.StateAt(w.objects, journal.ObjectName(anchor), disk.WithXattrs)
 	if err != nil || st.ID != id {
 		return err
 	}

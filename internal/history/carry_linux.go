@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
@@ -82,7 +83,7 @@ var verbOf = map[graph.Verb]journal.Verb{
 // act adds the action of one operation.
 func (c *carrier) act(op *graph.Op) error {
 	a := journal.Action{Verb: verbOf[op.Verb]}
-	if n := c.Relations.Nodes; op.At == (graph.Place{}) && n[op.Node].Root != "" && !isRoot(c.roots, n[op.Node].Root) {
+	if n := c.Relations.Nodes; op.At == (graph.Place{}) && n[op.Node].Root != "" && !disk.IsRoot(c.roots, n[op.Node].Root) {
 		return nil // the directory of a root that is a file
 	}
 	if op.At == (graph.Place{}) {
@@ -332,7 +333,7 @@ func (c *carrier) note() {
 		}
 		// Of an entry the directory, which has another time afterwards.
 		if root := c.Relations.Nodes[s.Node].Root; root != "" {
-			if !pre[root] && isRoot(c.roots, root) {
+			if !pre[root] && disk.IsRoot(c.roots, root) {
 				pre[root], post[root] = true, true
 				c.plan.pre = append(c.plan.pre, journal.Pre{Path: journal.Bytes(root), State: c.live(s.Node), Object: c.kept[s.Node]})
 				c.plan.posts = append(c.plan.posts, journal.Post{Path: journal.Bytes(root), Origin: journal.Bytes(root), Planned: true, Timed: c.timed(s.Node)})

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -20,7 +21,7 @@ func lookStored(dir int, name string) (stored, error) {
 		return stored{}, err
 	}
 	return stored{
-		kind: kindOf(st.Mode), mode: st.Mode & 0o7777, size: st.Size, disk: st.Blocks * blockBytes,
+		kind: disk.KindOf(st.Mode), mode: st.Mode & 0o7777, size: st.Size, disk: st.Blocks * blockBytes,
 		links: uint64(st.Nlink), device: st.Dev, inode: st.Ino,
 	}, nil
 }

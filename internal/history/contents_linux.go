@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
@@ -114,7 +115,7 @@ func openAsLeft(path string, like *journal.State) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, errContentGone
 	}
-	st, err := stateAt(fd, "", 0)
+	st, err := disk.StateAt(fd, "", 0)
 	if err != nil || st.Kind != journal.File || st.Size != like.Size || st.Mtime != like.Mtime {
 		unix.Close(fd)
 		return nil, errContentGone
@@ -137,13 +138,13 @@ func (s *Store) openObject(o journal.Object) (io.ReadCloser, error) {
 
 // readFile reads a regular file of no more than limit bytes.
 func readFile(dir int, name string, limit int64) ([]byte, error) {
-	fd, err := openAt(dir, name, unix.O_RDONLY)
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	if st, err := stateAt(fd, "", 0); err != nil || st.Kind != journal.File {
+	if st, err := disk.StateAt(fd, "", 0); err != nil || st.Kind != journal.File {
 		return nil, errors.Join(err, errors.New("it is no file"))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))

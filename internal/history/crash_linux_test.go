@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -22,7 +23,7 @@ type killed struct{}
 // came that far.
 func crash(at int, do func()) (died bool) {
 	n := 0
-	trial = func(call string) error {
+	disk.Trial = func(call string) error {
 		switch call {
 		case "look", "open":
 			return nil
@@ -33,7 +34,7 @@ func crash(at int, do func()) (died bool) {
 		return nil
 	}
 	defer func() {
-		trial = nil
+		disk.Trial = nil
 		if r := recover(); r != nil {
 			if _, ok := r.(killed); !ok {
 				panic(r)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
@@ -150,11 +151,11 @@ type decided struct {
 }
 
 // decide compares some steps of the request with what is there.
-func (u *undo) decide(roots []root, steps []*steplog.Step, fresh func() journal.Object) (*decided, error) {
+func (u *undo) decide(roots []disk.Root, steps []*steplog.Step, fresh func() journal.Object) (*decided, error) {
 	return u.decideAs(u.req.Mode, roots, steps, fresh)
 }
 
-func (u *undo) decideAs(mode journal.Mode, roots []root, steps []*steplog.Step, fresh func() journal.Object) (*decided, error) {
+func (u *undo) decideAs(mode journal.Mode, roots []disk.Root, steps []*steplog.Step, fresh func() journal.Object) (*decided, error) {
 	ts := u.known.Alike(u.transitions(steps))
 	now, err := u.Store.look(u.known, roots, ts, u.whole)
 	if err != nil {
@@ -255,8 +256,8 @@ func (u *undo) conflict(p *present, at string, c *graph.Conflict) Conflict {
 		out.Expected = p.Relations.Nodes[c.Node].State
 	}
 	out.Why = out.told(c.Why)
-	if !slices.ContainsFunc(p.roots, func(r root) bool { return pathname.Within(at, r.path) }) {
-		out.Why = errNoRoot.Error()
+	if !slices.ContainsFunc(p.roots, func(r disk.Root) bool { return pathname.Within(at, r.Path) }) {
+		out.Why = disk.ErrNoRoot.Error()
 	} else if why := p.Disputed[c.Key]; why != "" {
 		out.Why = why
 	} else if c.Why == graph.Changed && c.Step != 0 {

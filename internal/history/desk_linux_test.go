@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 
@@ -120,9 +121,9 @@ func (d *desk) act(t fataler, op Op, path, to string, do func() error) {
 	if err := d.w.Before(&c); err != nil {
 		t.Fatalf("before %v %q %q: %v", op, path, to, err)
 	}
-	_ = try("change")
+	_ = disk.Try("change")
 	err := do()
-	_ = try("changed")
+	_ = disk.Try("changed")
 	d.w.After(&c, err)
 	if l, ok := t.(interface{ Logf(string, ...any) }); ok {
 		l.Logf("%d %q %q: %v", op, path[len(d.root):], strings.TrimPrefix(to, d.root), err)
@@ -150,7 +151,7 @@ func pinNames(c *Change) (letGo func()) {
 		if dir < 0 {
 			return journal.ID{}
 		}
-		st, _ := stateAt(dir, "", 0)
+		st, _ := disk.StateAt(dir, "", 0)
 		return journal.ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
 	}
 	c.In, c.ToIn = what(c.Dir), what(c.ToDir)

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -305,7 +306,7 @@ func (r *removal) run(remove func() (*Removal, error), back func(n int) bool) (d
 	r.save()
 	func() {
 		defer func() {
-			trial = nil
+			disk.Trial = nil
 			if e := recover(); e != nil {
 				if _, ok := e.(killed); !ok {
 					panic(e)
@@ -313,7 +314,7 @@ func (r *removal) run(remove func() (*Removal, error), back func(n int) bool) (d
 				died = true
 			}
 		}()
-		trial = r.call
+		disk.Trial = r.call
 		_, err = remove()
 	}()
 	for n, at := range slices.Sorted(maps.Keys(r.saved)) {

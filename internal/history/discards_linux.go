@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -91,10 +92,10 @@ func (s *Store) writeDiscards(d *discards) error {
 	temp := discardsFile + ".new"
 	err = s.writeSynced(temp, data)
 	if err == nil {
-		err = renameOver(s.fd, temp, s.fd, discardsFile)
+		err = disk.RenameOver(s.fd, temp, s.fd, discardsFile)
 	}
 	if err == nil {
-		err = syncFile(s.fd)
+		err = disk.SyncFile(s.fd)
 	}
 	if err != nil {
 		return fmt.Errorf("writing down what is discarded: %w", err)
@@ -130,5 +131,5 @@ func (s *Store) writeSynced(name string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, syncFile(int(f.Fd())), f.Close())
+	return errors.Join(err, disk.SyncFile(int(f.Fd())), f.Close())
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -73,8 +74,8 @@ const slack = time.Second
 // post writes down what the step left.
 func (w *Writer) post() error {
 	var err error
-	in := dirWalk{roots: w.roots, open: func(path string) (int, string, error) { return parentIn(w.roots, path) }}
-	defer in.close()
+	in := disk.DirWalk{Roots: w.roots, Open: func(path string) (int, string, error) { return disk.ParentIn(w.roots, path) }}
+	defer in.Close()
 	w.tree.each(func(s *slot) {
 		if err != nil || !(s.used && s.dir != nil || s.is != nil && s.is.meta) {
 			return
@@ -88,7 +89,7 @@ func (w *Writer) post() error {
 	return err
 }
 
-func (w *Writer) postOf(s *slot, in *dirWalk) error {
+func (w *Writer) postOf(s *slot, in *disk.DirWalk) error {
 	at := s.path()
 	if at == "" {
 		return nil
@@ -119,7 +120,7 @@ func (w *Writer) postLater(s *slot, at string) error {
 	st, now, found := w.others.LeftBy(w.later, at)
 	if !found {
 		var err error
-		if st, err = lookIn(w.roots, now); err != nil {
+		if st, err = disk.LookIn(w.roots, now); err != nil {
 			return err
 		}
 	}
@@ -137,7 +138,7 @@ func (w *Writer) postAgain(s *slot, at string) error {
 	if !ok {
 		was = journal.Pre{}
 	}
-	now, err := lookIn(w.roots, at)
+	now, err := disk.LookIn(w.roots, at)
 	if err != nil || journal.AsLeft(&now, &left.State) {
 		return err
 	}
@@ -201,13 +202,13 @@ func (w *Writer) seal() error {
 }
 
 // lookThrough is look when no change is on its way.
-func lookThrough(in *dirWalk, at string) (st journal.State, err error) {
-	dir, name, err := in.parent(at)
-	if missing(err) {
+func lookThrough(in *disk.DirWalk, at string) (st journal.State, err error) {
+	dir, name, err := in.Parent(at)
+	if disk.Missing(err) {
 		return journal.State{}, nil
 	}
 	if err == nil {
-		st, err = lookAt(dir, name)
+		st, err = disk.LookAt(dir, name)
 	}
 	if err != nil {
 		return st, fmt.Errorf("looking at %q: %w", at, err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -20,7 +21,7 @@ func (w *Writer) abort(p *Plan) error {
 			return err
 		}
 		for _, at := range p.touched() {
-			st, err := lookIn(w.roots, at)
+			st, err := disk.LookIn(w.roots, at)
 			if err == nil && st.Kind == journal.File {
 				err = w.write(&journal.Record{Post: &journal.Post{Path: journal.Bytes(at), State: st}})
 			}
@@ -56,7 +57,7 @@ func (w *Writer) endUndo(p *Plan, left []journal.Bytes) error {
 	for i := range p.posts {
 		post := &p.posts[i]
 		at := string(post.Path)
-		st, err := lookIn(w.roots, at)
+		st, err := disk.LookIn(w.roots, at)
 		if err != nil {
 			return fmt.Errorf("looking at %q: %w", at, err)
 		}

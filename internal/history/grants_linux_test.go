@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -337,7 +338,7 @@ func TestWrittenWithinATick(t *testing.T) {
 		if err := os.WriteFile(d.at(name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		now, err := stateAt(unix.AT_FDCWD, d.at(name), 0)
+		now, err := disk.StateAt(unix.AT_FDCWD, d.at(name), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -418,7 +419,7 @@ func TestNamedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.act(t, Link, d.at("#1 (deleted)"), d.at("f"), func() error {
-		return unix.Linkat(unix.AT_FDCWD, procPath(fd), unix.AT_FDCWD, d.at("f"), unix.AT_SYMLINK_FOLLOW)
+		return unix.Linkat(unix.AT_FDCWD, disk.ProcPath(fd), unix.AT_FDCWD, d.at("f"), unix.AT_SYMLINK_FOLLOW)
 	})
 	_, err = unix.Write(fd, []byte("by the step"))
 	if e := unix.Close(fd); err != nil || e != nil {

@@ -3,6 +3,7 @@ package history
 import (
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
 )
@@ -19,7 +20,7 @@ func (p *present) Holds(n graph.Node, v graph.Version) bool {
 	if st.Size == 0 {
 		return true
 	}
-	dir, name, err := parentIn(p.roots, p.path(p.now(n).names[0]))
+	dir, name, err := disk.ParentIn(p.roots, p.path(p.now(n).names[0]))
 	if err != nil || x.Object == (journal.Object{}) {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -95,7 +96,7 @@ func TestForgedPlansStayInside(t *testing.T) {
 				{Verb: journal.SetMeta, Path: journal.Bytes(d.root + "/l"), State: journal.State{Kind: journal.Dir, Mode: 0}}}
 		},
 		"another name outside": func(d *desk, out string) []journal.Action {
-			st, _ := stateAt(unix.AT_FDCWD, d.root+"/a", 0)
+			st, _ := disk.StateAt(unix.AT_FDCWD, d.root+"/a", 0)
 			st.Target = journal.Bytes("../outside/made")
 			return []journal.Action{{Verb: journal.Aside, Path: journal.Bytes(d.root + "/a"), State: st}}
 		},
@@ -104,7 +105,7 @@ func TestForgedPlansStayInside(t *testing.T) {
 		},
 		"a name on the way": func(d *desk, out string) []journal.Action {
 			_ = os.Mkdir(d.root+"/.carrel-", 0o755)
-			st, _ := stateAt(unix.AT_FDCWD, d.root+"/dir", 0)
+			st, _ := disk.StateAt(unix.AT_FDCWD, d.root+"/dir", 0)
 			return []journal.Action{{Verb: journal.Take, Path: journal.Bytes(d.root + "/dir"), State: st, Object: journal.Object{Segment: segment, Number: 1}, Temp: journal.Bytes(".carrel-/../../outside/made")}}
 		},
 		"an object elsewhere": func(d *desk, out string) []journal.Action {

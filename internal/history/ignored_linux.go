@@ -1,6 +1,7 @@
 package history
 
 import (
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 
 	"carrel/internal/history/steplog"
@@ -46,13 +47,13 @@ func (u *undo) spared(path string) bool {
 
 // allSpared says whether nothing else than that lies in a directory.
 func (u *undo) allSpared(dir string) bool {
-	names, err := namesIn(u.roots, dir)
+	names, err := disk.NamesIn(u.roots, dir)
 	for _, n := range names {
 		at := pathname.Join(dir, n)
 		if u.spared(at) {
 			continue
 		}
-		if found, err := lookIn(u.roots, at); err != nil || found.Kind != journal.Dir || !u.allSpared(at) {
+		if found, err := disk.LookIn(u.roots, at); err != nil || found.Kind != journal.Dir || !u.allSpared(at) {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -52,7 +53,7 @@ var errIndex = errors.New("the index of the history is wrong")
 
 // dropIndex removes the file: the next survey makes it from the journals.
 func (s *Store) dropIndex() error {
-	if err := unlinkAt(s.fd, indexFile, 0); err != nil && err != unix.ENOENT {
+	if err := disk.UnlinkAt(s.fd, indexFile, 0); err != nil && err != unix.ENOENT {
 		return fmt.Errorf("%w and cannot be removed: %w", errIndex, err)
 	}
 	return nil
@@ -201,12 +202,12 @@ func (x *index) write(s *Store) {
 	}
 	_, err = f.Write(out)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = renameOver(s.fd, temp, s.fd, indexFile)
+		err = disk.RenameOver(s.fd, temp, s.fd, indexFile)
 	}
 	if err != nil {
-		_ = unlinkAt(s.fd, temp, 0)
+		_ = disk.UnlinkAt(s.fd, temp, 0)
 	}
-	_ = unlinkAt(s.fd, formerFile, 0)
+	_ = disk.UnlinkAt(s.fd, formerFile, 0)
 }
 
 // reader gives what reads a step from its part of its segment.

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -77,7 +78,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *journal.State, leaving bool
 	}
 	if err := w.write(&journal.Record{Pre: p, At: journal.Bytes(at)}); err != nil {
 		if p.Object != (journal.Object{}) {
-			_ = unlinkAt(w.objects, journal.ObjectName(o.number), 0)
+			_ = disk.UnlinkAt(w.objects, journal.ObjectName(o.number), 0)
 		}
 		w.unbusy(o)
 		return nil, err
@@ -133,7 +134,7 @@ func (w *Writer) storeObject(dir int, name string, st *journal.State, number uin
 		if err != unix.ESTALE && err != unix.ENOENT {
 			break
 		}
-		now, e := stateAt(dir, name, withXattrs)
+		now, e := disk.StateAt(dir, name, disk.WithXattrs)
 		if e == unix.ENOENT {
 			return nil, unix.ESTALE
 		}
@@ -141,7 +142,7 @@ func (w *Writer) storeObject(dir int, name string, st *journal.State, number uin
 			return nil, e
 		}
 		if now.ID == st.ID { // so it is the other end that is missing
-			return nil, ofStore(err)
+			return nil, disk.OfStore(err)
 		}
 		if now.Kind != journal.File {
 			break
@@ -250,7 +251,7 @@ func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
 	w.pauses++ // it has another name then
 	if err := linkTo(at.dir, at.name, st, w.objects, journal.ObjectName(number)); err != nil {
 		if lost(err) == "" {
-			return ofStore(err)
+			return disk.OfStore(err)
 		}
 		if g.kept != nil { // a copy has to do
 			return nil
@@ -267,7 +268,7 @@ func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
 	found := w.asFound(o, st)
 	err = w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(o.origin), State: *found, Inode: journal.Object{Segment: w.segment, Number: number}}, At: journal.Bytes(s.path())})
 	if err != nil {
-		_ = unlinkAt(w.objects, journal.ObjectName(number), 0)
+		_ = disk.UnlinkAt(w.objects, journal.ObjectName(number), 0)
 		return err
 	}
 	o.meta, o.held, o.found = true, number, found

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -110,14 +111,14 @@ func TestAnotherRunWroteSince(t *testing.T) {
 // atCall has something done just before the n-th call of what do does.
 func (d *desk) atCall(n int, then, do func()) {
 	calls := 0
-	trial = func(string) error {
+	disk.Trial = func(string) error {
 		if calls++; calls == n+1 {
-			trial = nil
+			disk.Trial = nil
 			then()
 		}
 		return nil
 	}
-	defer func() { trial = nil }()
+	defer func() { disk.Trial = nil }()
 	do()
 }
 
@@ -141,7 +142,7 @@ func (d *desk) otherRun(t *testing.T, file *unix.Stat_t, name, text string) (out
 		if unix.Fstat(fd, &st) != nil || st.Ino != file.Ino {
 			outcome = "too late"
 		}
-		if err = truncate(fd, 0); err == nil {
+		if err = disk.Truncate(fd, 0); err == nil {
 			_, err = unix.Write(fd, []byte(text))
 		}
 		return err

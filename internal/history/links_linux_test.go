@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -321,7 +322,7 @@ func staleNames(t *testing.T, byDir bool) {
 		t.Fatal(err)
 	}
 	defer unix.Close(dir)
-	st, err := stateAt(pin, "", 0)
+	st, err := disk.StateAt(pin, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 
@@ -14,7 +15,7 @@ import (
 const otherMount = "it is on another file system, mounted in the project"
 
 // look gives the state of what is at a slot on the disk.
-func (w *Writer) look(s *slot) (journal.State, error) { return w.lookWith(s, allXattrs) }
+func (w *Writer) look(s *slot) (journal.State, error) { return w.lookWith(s, disk.AllXattrs) }
 
 // glance is look without the attributes, for who does not write them down.
 func (w *Writer) glance(s *slot) (journal.State, error) { return w.lookWith(s, 0) }
@@ -29,7 +30,7 @@ func (w *Writer) lookWith(s *slot, with int) (journal.State, error) {
 		return st, nil
 	}
 	dir, name, byPath, err := w.reached(s, at)
-	if missing(err) {
+	if disk.Missing(err) {
 		return journal.State{}, nil
 	}
 	if err != nil {
@@ -39,7 +40,7 @@ func (w *Writer) lookWith(s *slot, with int) (journal.State, error) {
 	if byPath {
 		w.learn(s, at, dir)
 	}
-	st, err := stateAt(dir, name, with)
+	st, err := disk.StateAt(dir, name, with)
 	if err == nil && s.via != nil {
 		s.looked(&st, with, w.pauses)
 	}
@@ -78,9 +79,9 @@ func (w *Writer) near(s *slot, path string, with int) (journal.State, bool) {
 	if name == "" || name == "." || name == ".." {
 		return journal.State{}, false
 	}
-	st, mount, err := mountedAt(v.dir, name, with)
+	st, mount, err := disk.MountedAt(v.dir, name, with)
 	if err == nil && st.Kind == journal.Absent {
-		_, mount, err = mountedAt(v.dir, "", 0)
+		_, mount, err = disk.MountedAt(v.dir, "", 0)
 	}
 	return st, err == nil && w.nearby[nearby{w.rootOf(path), mount}]
 }
@@ -91,11 +92,11 @@ func (w *Writer) learn(s *slot, path string, dir int) {
 	if s.via == nil || s.via.dir <= 0 {
 		return
 	}
-	pinned, mount, err := mountedAt(s.via.dir, "", 0)
+	pinned, mount, err := disk.MountedAt(s.via.dir, "", 0)
 	if err != nil || mount == 0 {
 		return
 	}
-	if here, err := stateAt(dir, "", 0); err == nil && here.ID == pinned.ID {
+	if here, err := disk.StateAt(dir, "", 0); err == nil && here.ID == pinned.ID {
 		if w.nearby == nil {
 			w.nearby = make(map[nearby]bool)
 		}
@@ -124,7 +125,7 @@ func (w *Writer) reached(s *slot, path string) (dir int, name string, byPath boo
 		unix.Close(dir)
 		err = unix.EACCES
 	}
-	gone := missing(err) && s.via != nil && s.via.dir > 0 && s.via.pinned <= 0 // somebody outside moved it on the way
+	gone := disk.Missing(err) && s.via != nil && s.via.dir > 0 && s.via.pinned <= 0 // somebody outside moved it on the way
 	if err != unix.EACCES && !gone || s.via == nil {
 		return dir, name, true, err
 	}
@@ -142,14 +143,14 @@ func (w *Writer) reached(s *slot, path string) (dir int, name string, byPath boo
 
 func (w *Writer) parent(path string) (int, string, error) {
 	if i := w.rootOf(path); i >= 0 {
-		return w.roots[i].parent(path)
+		return w.roots[i].Parent(path)
 	}
 	return -1, "", unix.EXDEV
 }
 
 // rootOf gives the root that a path is in, -1 for none.
 func (w *Writer) rootOf(path string) int {
-	return slices.IndexFunc(w.roots, func(r root) bool { return pathname.Within(path, r.path) })
+	return slices.IndexFunc(w.roots, func(r disk.Root) bool { return pathname.Within(path, r.Path) })
 }
 
 // stale finds that a file that is about to change is not what its path means any
@@ -164,7 +165,7 @@ func (w *Writer) stale(c *Change, s *slot) error {
 			return nil
 		}
 	}
-	is, err := stateAt(c.Pinned, "", 0)
+	is, err := disk.StateAt(c.Pinned, "", 0)
 	if err != nil || is.Kind != journal.File || is.Links == 0 {
 		return err
 	}
@@ -182,7 +183,7 @@ func (w *Writer) asked(c *Change, s *slot) int {
 	if o == nil || o.origin == "" || c.Op == Meta && o.meta || c.Op == Content && o.content {
 		return 0
 	}
-	return allXattrs
+	return disk.AllXattrs
 }
 
 // settle ends what began when something was linked because it was about to go.
@@ -193,7 +194,7 @@ func (w *Writer) settle(s *slot, failed error) {
 	}
 	o := s.is
 	if o.content = failed == nil; !o.content && w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(o.origin), Stayed: true}}) == nil {
-		_ = unlinkAt(w.objects, journal.ObjectName(o.number), 0)
+		_ = disk.UnlinkAt(w.objects, journal.ObjectName(o.number), 0)
 	}
 	w.unbusy(o)
 }

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 )
@@ -68,7 +69,7 @@ func (w *Writer) pinLoose(s *slot) error {
 // dropLoose lets go of what nobody writes to any more.
 func (w *Writer) dropLoose() {
 	for id, fd := range w.loose {
-		if !written(unix.Open(procPath(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)) {
+		if !written(unix.Open(disk.ProcPath(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)) {
 			unix.Close(fd)
 			delete(w.loose, id)
 		}
@@ -82,7 +83,7 @@ func (w *Writer) otherNames(known map[journal.ID]bool) (out []Written) {
 	w.dropLoose()
 	wanted := make(map[journal.ID]bool)
 	for id, fd := range w.loose {
-		if st, err := stateAt(fd, "", 0); err == nil && st.Links > 0 && !known[id] {
+		if st, err := disk.StateAt(fd, "", 0); err == nil && st.Links > 0 && !known[id] {
 			wanted[id] = true
 		}
 	}
@@ -98,20 +99,20 @@ func (w *Writer) otherNames(known map[journal.ID]bool) (out []Written) {
 	return out
 }
 
-// each calls do for every name below a root until over says so; what cannot be
+// eachBelow calls do for every name below a root until over says so; what cannot be
 // read is left out.
-func (r *root) each(do func(dir int, path string, ino uint64, name string), over func() bool) {
+func eachBelow(r *disk.Root, do func(dir int, path string, ino uint64, name string), over func() bool) {
 	buf := make([]byte, 32<<10)
-	for dirs := []string{r.path}; len(dirs) > 0 && !over(); {
+	for dirs := []string{r.Path}; len(dirs) > 0 && !over(); {
 		path := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		dir, name, err := r.parentThrough(path)
+		dir, name, err := r.ParentThrough(path)
 		if err != nil {
 			continue
 		}
-		fd, err := openAt(dir, dirName(name), unix.O_RDONLY|unix.O_DIRECTORY)
+		fd, err := disk.OpenAt(dir, disk.DirName(name), unix.O_RDONLY|unix.O_DIRECTORY)
 		if err == unix.EACCES {
-			fd, err = openUnreadable(dir, dirName(name))
+			fd, err = disk.OpenUnreadable(dir, disk.DirName(name))
 		}
 		unix.Close(dir)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -18,7 +19,7 @@ import (
 func (d *desk) killedAt(t *testing.T, call string, n int, do func()) {
 	t.Helper()
 	seen := 0
-	trial = func(c string) error {
+	disk.Trial = func(c string) error {
 		if c == call {
 			if seen++; seen >= n {
 				panic(killed{})
@@ -29,7 +30,7 @@ func (d *desk) killedAt(t *testing.T, call string, n int, do func()) {
 		return nil
 	}
 	defer func() {
-		trial = nil
+		disk.Trial = nil
 		if _, ok := recover().(killed); !ok {
 			t.Fatal("not killed")
 		}

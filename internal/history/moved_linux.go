@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -28,7 +29,7 @@ func (w *Writer) followAbove(s *slot, dir int, in journal.ID) error {
 			return nil // the change meets what it meets
 		}
 		defer unix.Close(fd)
-		st, err := stateAt(fd, "", 0)
+		st, err := disk.StateAt(fd, "", 0)
 		if err != nil {
 			return nil
 		}
@@ -64,7 +65,7 @@ func (w *Writer) followAbove(s *slot, dir int, in journal.ID) error {
 		if at == nil || known == nil || known == at.is {
 			continue
 		}
-		if now, err := lookIn(w.roots, a.path); err != nil || now.ID != a.state.ID {
+		if now, err := disk.LookIn(w.roots, a.path); err != nil || now.ID != a.state.ID {
 			return nil // the change does not lead through here any more
 		}
 		if moved, err := w.follow(at, known, &a.state); err != nil {
@@ -85,7 +86,7 @@ func (o *object) noDir() bool {
 // something else.
 func (w *Writer) displaced(o *object) error {
 	at := o.at
-	now, err := lookIn(w.roots, at.path())
+	now, err := disk.LookIn(w.roots, at.path())
 	if err != nil || now.Kind != journal.Dir || w.isInode(now.ID, o.id) {
 		return nil
 	}
@@ -109,7 +110,7 @@ func (w *Writer) above(s *slot, dir int) (out []way, err error) {
 	fd, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
 	for d := s.dir; err == nil && d.at != nil && d.at.dir != nil; d = d.at.dir {
 		a := way{path: d.at.path()}
-		if a.state, err = stateAt(fd, "", 0); err != nil || d.id != (journal.ID{}) && !d.passed && d != s.dir && w.isInode(d.id, a.state.ID) {
+		if a.state, err = disk.StateAt(fd, "", 0); err != nil || d.id != (journal.ID{}) && !d.passed && d != s.dir && w.isInode(d.id, a.state.ID) {
 			break
 		}
 		out = append(out, a)
@@ -139,7 +140,7 @@ func (w *Writer) follow(s *slot, known *object, st *journal.State) (bool, error)
 		return false, nil
 	}
 	was, path := from.path(), s.path()
-	now, err := lookIn(w.roots, was)
+	now, err := disk.LookIn(w.roots, was)
 	switch {
 	case err != nil || w.isInode(now.ID, st.ID): // a second name of it
 		return false, nil
@@ -195,10 +196,10 @@ func (w *Writer) followParent(s, from *slot) error {
 	case s.name != from.name, d == was, was.id != (journal.ID{}), was.at == nil, d.at == nil, d.at.dir == nil, len(d.names) > 1:
 		return nil
 	}
-	if now, err := lookIn(w.roots, was.at.path()); err != nil || now.Kind == journal.Dir {
+	if now, err := disk.LookIn(w.roots, was.at.path()); err != nil || now.Kind == journal.Dir {
 		return nil
 	}
-	st, err := lookIn(w.roots, d.at.path())
+	st, err := disk.LookIn(w.roots, d.at.path())
 	if known := w.known(st.ID); err != nil || st.Kind != journal.Dir || known != nil && known != d {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -34,9 +35,9 @@ func (r *recorder) restore(l *loss) {
 			r.t.Fatal(err)
 		}
 		key := inodeKey(st.Dev_minor, st.Ino)
-		now[key], ctimes[key] = l.names[was], nanoseconds(st.Ctime)
+		now[key], ctimes[key] = l.names[was], disk.Nanoseconds(st.Ctime)
 	}
-	seen = func(s *journal.State) {
+	disk.Seen = func(s *journal.State) {
 		key := inodeKey(unix.Minor(s.ID.Dev), s.ID.Ino)
 		n := now[key]
 		if n == nil {

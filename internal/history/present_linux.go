@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
@@ -20,7 +21,7 @@ import (
 type present struct {
 	*relate.Relations
 	store   *Store
-	roots   []root
+	roots   []disk.Root
 	at      map[graph.Place]*seenAt
 	dirs    map[graph.Node]dirNow
 	nodes   map[graph.Node]*nodeNow
@@ -60,7 +61,7 @@ type nodeNow struct {
 
 // look looks at all that transitions speak of, and at what the whole request finds out of
 // place: a node may be found at an entry that it has no name by yet.
-func (s *Store) look(r *relate.Relations, roots []root, ts []graph.Transition, of whole) (*present, error) {
+func (s *Store) look(r *relate.Relations, roots []disk.Root, ts []graph.Transition, of whole) (*present, error) {
 	p := &present{
 		Relations: r, store: s, roots: roots, whole: of,
 		at: make(map[graph.Place]*seenAt), dirs: make(map[graph.Node]dirNow), nodes: make(map[graph.Node]*nodeNow),
@@ -134,8 +135,8 @@ func (p *present) dir(n graph.Node) dirNow {
 // holds reports whether a directory is in one of the roots, or holds one that is a
 // file.
 func (p *present) holds(dir string) bool {
-	return slices.ContainsFunc(p.roots, func(r root) bool {
-		return pathname.Within(dir, r.path) || r.file != "" && pathname.Parent(r.path) == dir
+	return slices.ContainsFunc(p.roots, func(r disk.Root) bool {
+		return pathname.Within(dir, r.Path) || r.File != "" && pathname.Parent(r.Path) == dir
 	})
 }
 
@@ -157,7 +158,7 @@ func (p *present) look1(at graph.Place) *seenAt {
 		p.at[at] = nil
 		return nil
 	}
-	st, err := lookIn(p.roots, path)
+	st, err := disk.LookIn(p.roots, path)
 	if err != nil {
 		if p.failed == nil {
 			p.failed = &lookError{path, err}
@@ -204,7 +205,7 @@ func (p *present) sameAgain(n *relate.Node, at graph.Place, st *journal.State) b
 	if st.Kind != journal.File || n.State.Links != 1 || len(n.Names) != 1 || len(n.Anchors) > 0 || !alike(st, &n.State) || !journal.SameXattrs(st, &n.State) {
 		return false
 	}
-	dir, name, err := parentIn(p.roots, p.path(at))
+	dir, name, err := disk.ParentIn(p.roots, p.path(at))
 	if err != nil {
 		return false
 	}
@@ -271,8 +272,8 @@ func (p *present) now(n graph.Node) *nodeNow {
 	}
 	slices.SortFunc(x.names, func(a, b graph.Place) int { return strings.Compare(p.path(a), p.path(b)) })
 	switch {
-	case own.Root != "" && isRoot(p.roots, own.Root):
-		st, err := lookIn(p.roots, own.Root)
+	case own.Root != "" && disk.IsRoot(p.roots, own.Root):
+		st, err := disk.LookIn(p.roots, own.Root)
 		if err != nil && p.failed == nil {
 			p.failed = &lookError{own.Root, err}
 		}
@@ -294,7 +295,7 @@ func (p *present) now(n graph.Node) *nodeNow {
 // readHidden reads the attributes that the mode keeps from being read. Where that does
 // not work they stay unread.
 func (p *present) readHidden(x *nodeNow) {
-	dir, name, err := parentIn(p.roots, p.path(x.names[0]))
+	dir, name, err := disk.ParentIn(p.roots, p.path(x.names[0]))
 	if err != nil {
 		return
 	}
@@ -304,10 +305,10 @@ func (p *present) readHidden(x *nodeNow) {
 		return
 	}
 	defer unix.Close(pin)
-	restore := widened(pin, 0o400)
-	all, unread, err := xattrsOf(pin, "")
+	restore := disk.Widened(pin, 0o400)
+	all, unread, err := disk.XattrsOf(pin, "")
 	restore()
-	st, e := stateAt(pin, "", 0)
+	st, e := disk.StateAt(pin, "", 0)
 	if err == nil && e == nil && !unread && st.ID == x.state.ID {
 		st.Xattrs = all
 		x.state = st
@@ -377,10 +378,10 @@ func (p *present) Reachable(dir graph.Node) bool { return p.dir(dir).ok }
 // Residents implements [graph.Present].
 func (p *present) Residents(dir graph.Node) []string {
 	d := p.dir(dir)
-	if !d.ok || !slices.ContainsFunc(p.roots, func(r root) bool { return pathname.Within(d.path, r.path) }) {
+	if !d.ok || !slices.ContainsFunc(p.roots, func(r disk.Root) bool { return pathname.Within(d.path, r.Path) }) {
 		return nil
 	}
-	names, err := namesIn(p.roots, d.path)
+	names, err := disk.NamesIn(p.roots, d.path)
 	if err != nil && p.failed == nil {
 		p.failed = &lookError{d.path, err}
 	}
@@ -480,7 +481,9 @@ func (p *present) Setter(k graph.Key) uint64 {
 }
 
 // NewNode implements [graph.Present].
-func (p *present) NewNode() graph.Node { return p.Relations.NewNode(&journal.State{Kind: journal.File}).Number }
+func (p *present) NewNode() graph.Node {
+	return p.Relations.NewNode(&journal.State{Kind: journal.File}).Number
+}
 
 // NewVersion implements [graph.Present].
 func (p *present) NewVersion() graph.Version {

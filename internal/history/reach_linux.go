@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -52,7 +53,7 @@ func (w *Writer) reach(s *slot, path string) (location, error) {
 	o := &opened{fd: dir}
 	o.users.Add(1)
 	if known && byPath && name == strings.TrimRight(v.name, "/") {
-		if st, err := stateAt(dir, "", 0); err == nil && st.ID.Dev == v.in.Dev && st.ID.Ino == v.in.Ino {
+		if st, err := disk.StateAt(dir, "", 0); err == nil && st.ID.Dev == v.in.Dev && st.ID.Ino == v.in.Ino {
 			w.leaveDir()
 			o.id, w.lastDir = v.in, o
 			o.users.Add(1)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -115,7 +116,7 @@ func (l *Log) segment(s *Store, name string, known *index) error {
 		return err
 	}
 	closed := !s.isOpen(name)
-	seg := steplog.NewSegment(&l.Log, name, writing(f), closed, renumbered)
+	seg := steplog.NewSegment(&l.Log, name, disk.Locked(f), closed, renumbered)
 	err = seg.Read(journal.NewReader(f, is.Size))
 	if why := cutShort(f, seg); why != nil {
 		seg.Damage(why.Error())

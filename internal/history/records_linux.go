@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -33,7 +34,7 @@ func (w *Writer) append(r *journal.Record) error {
 	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != "" && r.Pre.Lost != journal.Ignored
 	err := w.hasRoom(r)
 	if err == nil {
-		err = try("record")
+		err = disk.Try("record")
 	}
 	if err == nil {
 		r.Stamp, err = w.store.stamp()
@@ -55,7 +56,7 @@ func (w *Writer) append(r *journal.Record) error {
 	if err == nil {
 		w.safe = 0
 	}
-	return ofStore(err)
+	return disk.OfStore(err)
 }
 
 // maxJournal is how long a journal gets before nothing more is changed: what ends a

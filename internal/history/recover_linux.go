@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -155,7 +156,7 @@ func (w *Writer) continueAt(st *steplog.Step, l *Log) error {
 	if time.Now().UnixNano() > st.Alive { // else the clock was set back: anything may have been changed since
 		w.last = st.Alive
 	}
-	if err := truncate(int(w.file.Fd()), st.Whole); err != nil {
+	if err := disk.Truncate(int(w.file.Fd()), st.Whole); err != nil {
 		return err
 	}
 	w.log = &AppendLog{file: w.file, plain: true, start: st.Whole}
@@ -178,13 +179,13 @@ func (w *Writer) continueAt(st *steplog.Step, l *Log) error {
 		paths = append(paths, string(r))
 	}
 	w.tree = newTree(paths)
-	w.roots, err = openThere(paths)
+	w.roots, err = disk.OpenThere(paths)
 	return err
 }
 
 // drop lets go of what a reopened segment holds; the store's lock stays.
 func (w *Writer) drop() {
-	closeRoots(w.roots)
+	disk.CloseRoots(w.roots)
 	if w.objects >= 0 {
 		unix.Close(w.objects)
 	}
@@ -213,7 +214,7 @@ func (w *Writer) stayed(st *steplog.Step) error {
 			continue
 		}
 		number := journal.ObjectName(p.Object.Number)
-		kept, err := stateAt(w.objects, number, 0)
+		kept, err := disk.StateAt(w.objects, number, 0)
 		if err != nil {
 			return err
 		}
@@ -231,7 +232,7 @@ func (w *Writer) stayed(st *steplog.Step) error {
 		if lost {
 			continue
 		}
-		if err := unlinkAt(w.objects, number, 0); err != nil {
+		if err := disk.UnlinkAt(w.objects, number, 0); err != nil {
 			return err
 		}
 		if there.Ctime <= w.last+int64(slack) {
@@ -253,7 +254,7 @@ func (w *Writer) sweep(l *Log) {
 		if known[n] {
 			continue
 		}
-		if is, err := stateAt(w.objects, journal.ObjectName(n), 0); err == nil && is.Kind != journal.Dir && is.Links > 1 {
+		if is, err := disk.StateAt(w.objects, journal.ObjectName(n), 0); err == nil && is.Kind != journal.Dir && is.Links > 1 {
 			if w.touch(l, is.ID) != nil {
 				return // it waits for somebody who can write that down
 			}
@@ -261,7 +262,7 @@ func (w *Writer) sweep(l *Log) {
 		} else if !killed {
 			continue // it may be all that is left of something whose record was lost with the power
 		}
-		_ = unlinkAt(w.objects, journal.ObjectName(n), 0)
+		_ = disk.UnlinkAt(w.objects, journal.ObjectName(n), 0)
 	}
 }
 

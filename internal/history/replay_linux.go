@@ -1,6 +1,7 @@
 package history
 
 import (
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 
 	"carrel/internal/history/steplog"
@@ -117,6 +118,6 @@ func (w *Writer) made(st *steplog.Step) []bool {
 }
 
 func (w *Writer) isAt(path journal.Bytes, id journal.ID) bool {
-	now, err := lookIn(w.roots, string(path))
+	now, err := disk.LookIn(w.roots, string(path))
 	return err == nil && id != (journal.ID{}) && now.ID == id
 }

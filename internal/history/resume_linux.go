@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
@@ -125,8 +126,8 @@ func (u *undo) moveOn(st *steplog.Step) error {
 		if a.Verb != journal.Take || a.Temp == "" || a.Parks() || at == "" || at == string(a.Path) {
 			continue
 		}
-		dir, name, err := parentIn(u.roots, at)
-		if missing(err) {
+		dir, name, err := disk.ParentIn(u.roots, at)
+		if disk.Missing(err) {
 			continue
 		}
 		if err == nil {
@@ -150,11 +151,11 @@ func (u *undo) dropMoved(dir int, a *journal.Action) error {
 	}
 	defer unix.Close(objects)
 	away := string(a.Temp)
-	left, err := stateAt(dir, away, 0)
+	left, err := disk.StateAt(dir, away, 0)
 	if err != nil || left.Kind == journal.Absent {
 		return err
 	}
-	stored, err := stateAt(objects, number, 0)
+	stored, err := disk.StateAt(objects, number, 0)
 	if err == nil && stored.Kind == journal.Absent {
 		err = copyAny(dir, away, objects, number, away)
 	}
@@ -171,11 +172,11 @@ func (u *undo) dropTaken(dir int, name string, a *journal.Action) error {
 		return err
 	}
 	defer unix.Close(objects)
-	stored, err := stateAt(objects, number, 0)
+	stored, err := disk.StateAt(objects, number, 0)
 	if err != nil {
 		return err
 	}
-	now, err := stateAt(dir, name, 0)
+	now, err := disk.StateAt(dir, name, 0)
 	if err != nil || now.Kind == journal.Absent || now.ID != stored.ID && !u.expected(&now, &a.State) {
 		return err
 	}
@@ -190,7 +191,7 @@ const maxLeft = 1000 // paths that one record lists
 // inTheWay says whether an error means that a path is not as it was when the undo
 // was planned. Anything else is worth another try later.
 func inTheWay(err error) bool {
-	for _, e := range []error{errChanged, errMissing, unix.EEXIST, unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.ENOTEMPTY, unix.ELOOP} {
+	for _, e := range []error{disk.ErrChanged, errMissing, unix.EEXIST, unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.ENOTEMPTY, unix.ELOOP} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -51,20 +52,20 @@ func (u *undo) reversePart(a *journal.Action, before met) error {
 	default:
 		return nil
 	}
-	dir, name, err := parentIn(u.roots, string(a.Path))
-	if missing(err) || name == "" && err == nil {
+	dir, name, err := disk.ParentIn(u.roots, string(a.Path))
+	if disk.Missing(err) || name == "" && err == nil {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer unix.Close(dir)
-	defer widened(dir, 0o300)()
+	defer disk.Widened(dir, 0o300)()
 	if a.Verb != journal.Drop {
 		return u.partly(dir, name, a)
 	}
 	for _, at := range []int{u.w.objects, dir} {
-		now, err := stateAt(at, string(a.Temp), 0)
+		now, err := disk.StateAt(at, string(a.Temp), 0)
 		if err == nil && now.Kind != journal.Absent {
 			err = putBack(at, string(a.Temp), dir, name)
 		}
@@ -83,11 +84,11 @@ func (u *undo) reverseParents(p *Plan) error {
 		if st.Kind != journal.Dir {
 			continue
 		}
-		dir, name, err := parentIn(u.roots, at)
+		dir, name, err := disk.ParentIn(u.roots, at)
 		if err != nil {
 			return fmt.Errorf("taking back the times of %q: %w", at, err)
 		}
-		err = setMeta(dir, name, &st)
+		err = disk.SetMeta(dir, name, &st)
 		unix.Close(dir)
 		if err != nil {
 			return fmt.Errorf("taking back the times of %q: %w", at, err)
@@ -102,7 +103,7 @@ func (u *undo) reverseOne(a *journal.Action, before met) error {
 		return err
 	}
 	defer unix.Close(dir)
-	defer widened(dir, 0o300)()
+	defer disk.Widened(dir, 0o300)()
 	switch a.Verb {
 	case journal.Rewrite:
 		return u.unwrite(dir, name, a)
@@ -113,19 +114,19 @@ func (u *undo) reverseOne(a *journal.Action, before met) error {
 	case journal.Empty, journal.MakeSymlink, journal.MakeNode, journal.MakeLink, journal.Duplicate:
 		return u.discard(dir, name, a)
 	case journal.MakeDir:
-		err := unlinkAt(dir, name, unix.AT_REMOVEDIR)
+		err := disk.UnlinkAt(dir, name, unix.AT_REMOVEDIR)
 		if err == unix.ENOTEMPTY && u.allSpared(string(a.Path)) {
 			return nil // it was there already, see make
 		}
 		return err
 	case journal.RemoveDir:
-		err := mkdirAt(dir, name, 0o700)
+		err := disk.MkdirAt(dir, name, 0o700)
 		if err != nil && err != unix.EEXIST { // it was not empty, and stayed
 			return err
 		}
-		return setMeta(dir, name, &a.State)
+		return disk.SetMeta(dir, name, &a.State)
 	case journal.SetMeta:
-		now, err := stateAt(dir, name, 0)
+		now, err := disk.StateAt(dir, name, 0)
 		if err != nil {
 			return err
 		}
@@ -139,7 +140,7 @@ func (u *undo) reverseOne(a *journal.Action, before met) error {
 			st = &a.State // of a directory that only had to stay as it was
 		}
 		if st.Kind == a.State.Kind {
-			return setMeta(dir, name, st)
+			return disk.SetMeta(dir, name, st)
 		}
 	case journal.Aside:
 		return u.asideAgain(dir, name, a)
@@ -155,7 +156,7 @@ func (u *undo) reverseMove(dir int, name string, a *journal.Action) error {
 	defer unix.Close(objects)
 	switch a.Verb {
 	case journal.Take:
-		there, err := stateAt(objects, number, 0)
+		there, err := disk.StateAt(objects, number, 0)
 		if err != nil {
 			return err
 		}
@@ -177,11 +178,11 @@ func (u *undo) reverseMove(dir int, name string, a *journal.Action) error {
 		}
 		return u.moveOut(dir, name, objects, number, &back)
 	}
-	now, err := stateAt(dir, name, 0)
+	now, err := disk.StateAt(dir, name, 0)
 	if err != nil {
 		return err
 	}
-	err = exchange(objects, number, dir, name)
+	err = disk.Exchange(objects, number, dir, name)
 	if err == unix.EXDEV {
 		back := *a
 		back.State = now
@@ -198,14 +199,14 @@ func (u *undo) unwrite(dir int, name string, a *journal.Action) error {
 		return err
 	}
 	defer unix.Close(objects)
-	kept, err := stateAt(objects, number, withXattrs)
+	kept, err := disk.StateAt(objects, number, disk.WithXattrs)
 	if err != nil || kept.Kind == journal.Absent {
 		return err
 	}
 	if err := u.rewrite(dir, name, &journal.Action{Path: a.Path, In: a.In, Object: a.To, To: a.To, State: journal.State{Kind: journal.File, ID: a.State.ID, Size: -1}}); err != nil {
 		return err
 	}
-	return setMeta(dir, name, &kept)
+	return disk.SetMeta(dir, name, &kept)
 }
 
 // undrop gives a file a name again that was dropped, as it had another one then, or a
@@ -217,19 +218,19 @@ func (u *undo) undrop(dir int, name string, a *journal.Action) error {
 	if a.To != (journal.Object{}) {
 		from, old, err = u.object(a.To)
 	} else {
-		from, old, err = parentIn(u.roots, string(a.State.Target))
+		from, old, err = disk.ParentIn(u.roots, string(a.State.Target))
 	}
 	if err != nil {
 		return err
 	}
 	defer unix.Close(from)
-	defer widened(from, 0o100)()
-	now, err := stateAt(from, old, 0)
+	defer disk.Widened(from, 0o100)()
+	now, err := disk.StateAt(from, old, 0)
 	if err == nil && now.ID != a.State.ID {
-		err = errChanged
+		err = disk.ErrChanged
 	}
 	if err != nil {
 		return err
 	}
-	return linkAt(from, old, dir, name)
+	return disk.LinkAt(from, old, dir, name)
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -23,11 +24,11 @@ func (l *Log) SoFar(st *steplog.Step) error {
 	for _, r := range st.Begin.Roots {
 		paths = append(paths, string(r))
 	}
-	roots, err := openThere(paths)
+	roots, err := disk.OpenThere(paths)
 	if err != nil {
 		return err
 	}
-	defer closeRoots(roots)
+	defer disk.CloseRoots(roots)
 	w := &Writer{objects: -1, step: st.Number, roots: roots, tree: newTree(paths), groups: make(map[journal.ID]*group)}
 	w.replay(st)
 	st.Recount()
@@ -39,7 +40,7 @@ func (l *Log) SoFar(st *steplog.Step) error {
 		now, gone, found := l.LeftBy(st, at)
 		if !found {
 			var e error
-			if now, e = lookIn(w.roots, gone); e != nil {
+			if now, e = disk.LookIn(w.roots, gone); e != nil {
 				err = errors.Join(err, e)
 				return
 			}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 )
@@ -26,7 +27,7 @@ func (u *undo) editedMeanwhile(a *journal.Action) error {
 		return err
 	}
 	defer unix.Close(dir)
-	now, err := stateAt(dir, name, 0)
+	now, err := disk.StateAt(dir, name, 0)
 	if err != nil || now.Kind != journal.File || u.began == 0 || now.Mtime < u.began-int64(clockTick) || now.Mtime == a.State.Mtime {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -90,7 +91,7 @@ func (s *Store) open() error {
 func (s *Store) makeDirectories() error {
 	made := false
 	for _, name := range []string{"journal", "objects", "open"} {
-		err := mkdirAt(s.fd, name, 0o700)
+		err := disk.MkdirAt(s.fd, name, 0o700)
 		if err != nil && err != unix.EEXIST {
 			return fmt.Errorf("making %q in it: %w", name, err)
 		}
@@ -99,11 +100,11 @@ func (s *Store) makeDirectories() error {
 	if !made {
 		return nil
 	}
-	return syncFile(s.fd)
+	return disk.SyncFile(s.fd)
 }
 
 func (s *Store) file(name string, flags int) (*os.File, error) {
-	err := try("file")
+	err := disk.Try("file")
 	fd := -1
 	if err == nil {
 		how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NONBLOCK), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
@@ -156,12 +157,12 @@ func (s *Store) writeFormat() error {
 		return err
 	}
 	_, err = f.WriteString(format)
-	err = errors.Join(err, syncFile(int(f.Fd())), f.Close(), syncFile(s.fd))
+	err = errors.Join(err, disk.SyncFile(int(f.Fd())), f.Close(), disk.SyncFile(s.fd))
 	if err == nil {
-		err = renameOver(s.fd, temp, s.fd, "format")
+		err = disk.RenameOver(s.fd, temp, s.fd, "format")
 	}
 	if err != nil {
-		_ = unlinkAt(s.fd, temp, 0)
+		_ = disk.UnlinkAt(s.fd, temp, 0)
 	}
 	return err
 }
@@ -195,7 +196,7 @@ func (s *Store) mapCounters() error {
 // allocate makes a file so long that it can be mapped, and has room for it: what
 // is mapped and cannot be written is a signal and not an error.
 func allocate(f *os.File, size int) error {
-	err := try("allocate")
+	err := disk.Try("allocate")
 	if err == nil {
 		err = unix.Fallocate(int(f.Fd()), 0, 0, int64(size))
 	}
@@ -328,11 +329,11 @@ func (s *Store) objectsOf(segment string, create bool) (int, error) {
 	}
 	defer unix.Close(objects)
 	if create {
-		if err := mkdirAt(objects, segment, 0o700); err != nil && err != unix.EEXIST {
+		if err := disk.MkdirAt(objects, segment, 0o700); err != nil && err != unix.EEXIST {
 			return -1, err
 		}
 	}
-	if err := try("open"); err != nil {
+	if err := disk.Try("open"); err != nil {
 		return -1, err
 	}
 	return unix.Openat2(objects, segment, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})

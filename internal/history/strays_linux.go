@@ -1,6 +1,7 @@
 package history
 
 import (
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 
 	"carrel/internal/history/steplog"
@@ -83,7 +84,7 @@ func (w *Writer) strayedFrom(st *steplog.Step) map[journal.ID]*journal.Pre {
 }
 
 // namesOf looks for names of some files until use has taken one of each.
-func namesOf[T any](roots []root, wanted map[journal.ID]T, use func(path string, id journal.ID) (bool, error)) error {
+func namesOf[T any](roots []disk.Root, wanted map[journal.ID]T, use func(path string, id journal.ID) (bool, error)) error {
 	inodes := make(map[uint64]int)
 	for id := range wanted {
 		inodes[id.Ino]++
@@ -91,11 +92,11 @@ func namesOf[T any](roots []root, wanted map[journal.ID]T, use func(path string,
 	var err error
 	taken := make(map[journal.ID]bool)
 	for i := range roots {
-		roots[i].each(func(dir int, path string, ino uint64, name string) {
+		eachBelow(&roots[i], func(dir int, path string, ino uint64, name string) {
 			if inodes[ino] == 0 || err != nil {
 				return
 			}
-			st, e := lookAt(dir, name)
+			st, e := disk.LookAt(dir, name)
 			if _, ok := wanted[st.ID]; e != nil || !ok || taken[st.ID] {
 				return
 			}

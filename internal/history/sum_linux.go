@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -25,7 +26,7 @@ func (w *Writer) sum(at string, st *journal.State) {
 		return
 	}
 	w.summed++
-	dir, name, err := parentIn(w.roots, at)
+	dir, name, err := disk.ParentIn(w.roots, at)
 	if err != nil {
 		return
 	}
@@ -36,9 +37,9 @@ func (w *Writer) sum(at string, st *journal.State) {
 // sumAt gives the SHA-256 of a file, "" where it is not what has the state, or
 // may not be read.
 func sumAt(dir int, name string, st *journal.State) journal.Bytes {
-	fd, err := openAt(dir, name, unix.O_RDONLY|unix.O_NOATIME)
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY|unix.O_NOATIME)
 	if err == unix.EPERM {
-		fd, err = openAt(dir, name, unix.O_RDONLY)
+		fd, err = disk.OpenAt(dir, name, unix.O_RDONLY)
 	}
 	if err != nil {
 		return ""
@@ -50,13 +51,13 @@ func sumAt(dir int, name string, st *journal.State) journal.Bytes {
 // sumOf is sumAt for an open file.
 func sumOf(fd int, st *journal.State) journal.Bytes {
 	h := sha256.New()
-	if now, err := stateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
+	if now, err := disk.StateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
 		return ""
 	}
 	if n, err := io.Copy(h, io.NewSectionReader(descriptor(fd), 0, st.Size+1)); err != nil || n != st.Size {
 		return ""
 	}
-	if now, err := stateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
+	if now, err := disk.StateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
 		return ""
 	}
 	return journal.Bytes(h.Sum(nil))
@@ -90,7 +91,7 @@ func (s *Store) keptAsLeft(later *journal.Pre, left *journal.State) bool {
 		return false
 	}
 	defer unix.Close(objects)
-	kept, err := stateAt(objects, journal.ObjectName(later.Object.Number), 0)
+	kept, err := disk.StateAt(objects, journal.ObjectName(later.Object.Number), 0)
 	return err == nil && kept.Size == left.Size && s.isSum(later.Object, left.Sum)
 }
 
@@ -113,6 +114,6 @@ func (s *Store) isSum(o journal.Object, sum journal.Bytes) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	st, err := stateAt(fd, "", 0)
+	st, err := disk.StateAt(fd, "", 0)
 	return err == nil && sumOf(fd, &st) == sum
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -58,7 +59,7 @@ func killSelf(t *testing.T, at string) {
 		t.Fatal(err)
 	}
 	n := 0
-	trial = func(call string) error {
+	disk.Trial = func(call string) error {
 		if call != "look" && call != "open" {
 			if n++; n == len(at) {
 				_ = unix.Kill(unix.Getpid(), unix.SIGKILL)
@@ -74,7 +75,7 @@ func killSelf(t *testing.T, at string) {
 	if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
 		t.Fatal(err)
 	}
-	trial = nil
+	disk.Trial = nil
 }
 
 // TestKilledInAnUndoOfSeveral: all of them are taken back in the end, or none.

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -40,7 +41,7 @@ func (r *remover) unlink(e entry, flags int) error {
 	if r.dry {
 		return nil
 	}
-	if err := unlinkAt(e.dir, e.name, flags); err != nil {
+	if err := disk.UnlinkAt(e.dir, e.name, flags); err != nil {
 		return fmt.Errorf("removing %q of the history: %w", e.at, err)
 	}
 	return nil

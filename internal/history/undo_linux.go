@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
@@ -23,7 +24,7 @@ type undo struct {
 	steps    []*steplog.Step // newest first
 	set      map[uint64]bool
 	next     uint64
-	roots    []root
+	roots    []disk.Root
 	did      []did
 	step     *steplog.Step
 	resumed  bool            // after a crash: some of it is done
@@ -87,8 +88,8 @@ func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots, err := openRoots(req.Roots)
-	defer closeRoots(roots)
+	roots, err := disk.OpenRoots(req.Roots)
+	defer disk.CloseRoots(roots)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (u *undo) forPreview() journal.Object {
 }
 
 // preview decides on all steps of a request at once.
-func (u *undo) preview(roots []root) (*Preview, error) {
+func (u *undo) preview(roots []disk.Root) (*Preview, error) {
 	d, err := u.decide(roots, u.steps, u.forPreview)
 	if err != nil {
 		return nil, err
@@ -146,8 +147,8 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots, err := openRoots(req.Roots)
-	defer closeRoots(roots)
+	roots, err := disk.OpenRoots(req.Roots)
+	defer disk.CloseRoots(roots)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func (p *present) alike(k graph.Key, is, wanted graph.Value) bool {
 	if k.Part == graph.Meta && k.Name == relate.ModePart {
 		found, err := strconv.ParseUint(is.S, 8, 32)
 		want, other := strconv.ParseUint(wanted.S, 8, 32)
-		return err == nil && other == nil && found&^setIDs == want&^setIDs
+		return err == nil && other == nil && found&^disk.SetIDs == want&^disk.SetIDs
 	}
 	switch {
 	case k.Part != graph.Content || is.N == graph.Dead:
@@ -381,14 +382,14 @@ func (u *undo) keepParents(p *Plan) error {
 	for i := range p.actions {
 		a := &p.actions[i]
 		at := strings.LastIndexByte(string(a.Path), '/')
-		if at <= 0 || a.Verb == journal.SetMeta || isRoot(u.roots, string(a.Path)) {
+		if at <= 0 || a.Verb == journal.SetMeta || disk.IsRoot(u.roots, string(a.Path)) {
 			continue
 		}
 		dir := string(a.Path[:at])
 		st, seen := p.parents[dir]
 		if !seen {
 			var err error
-			if st, err = lookIn(u.roots, dir); err != nil {
+			if st, err = disk.LookIn(u.roots, dir); err != nil {
 				return fmt.Errorf("looking at %q: %w", dir, err)
 			}
 			p.parents[dir] = st

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/procfs"
 
@@ -53,7 +54,7 @@ func (s *Store) begunNow(segment string) bool {
 
 func (s *Store) markClosed(segment string) {
 	if fd, err := s.directory("open"); err == nil {
-		_ = unlinkAt(fd, segment, 0)
+		_ = disk.UnlinkAt(fd, segment, 0)
 		unix.Close(fd)
 	}
 }
@@ -100,10 +101,10 @@ func (s *Store) cut(segment string, size int64) error {
 		return err
 	}
 	defer f.Close()
-	if err := truncate(int(f.Fd()), size); err != nil {
+	if err := disk.Truncate(int(f.Fd()), size); err != nil {
 		return err
 	}
-	return syncFile(int(f.Fd()))
+	return disk.SyncFile(int(f.Fd()))
 }
 
 // Unfinished says whether a writer ended without closing what it wrote.
@@ -132,7 +133,7 @@ func (s *Store) Unfinished() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		live := writing(j)
+		live := disk.Locked(j)
 		j.Close()
 		if !live {
 			return true, nil

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
@@ -14,14 +15,14 @@ import (
 // stored looks at an object; Absent where there is none.
 func (s *Store) stored(o journal.Object) (journal.State, error) {
 	dir, err := s.objectsOf(o.Segment, false)
-	if missing(err) || errors.Is(err, os.ErrNotExist) {
+	if disk.Missing(err) || errors.Is(err, os.ErrNotExist) {
 		return journal.State{}, nil
 	}
 	if err != nil {
 		return journal.State{}, err
 	}
 	defer unix.Close(dir)
-	return stateAt(dir, journal.ObjectName(o.Number), withXattrs)
+	return disk.StateAt(dir, journal.ObjectName(o.Number), disk.WithXattrs)
 }
 
 // contentNow is the version that a node has: a new one where another program has
@@ -79,7 +80,7 @@ func (p *present) sumNow(st *journal.State, x *nodeNow) journal.Bytes {
 		defer unix.Close(dir)
 		return sumAt(dir, journal.ObjectName(x.anchor.Number), st)
 	}
-	dir, name, err := parentIn(p.roots, p.path(x.names[0]))
+	dir, name, err := disk.ParentIn(p.roots, p.path(x.names[0]))
 	if err != nil {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -127,11 +128,11 @@ type watched struct {
 func (w *Writer) lookAtWatched() time.Duration {
 	looks, moves, pause := w.dueLooks()
 	slices.SortFunc(looks, func(a, b watched) int { return strings.Compare(a.path, b.path) })
-	in := dirWalk{roots: w.roots, open: w.parent}
+	in := disk.DirWalk{Roots: w.roots, Open: w.parent}
 	for i := range looks {
 		looks[i].now, looks[i].err = w.whenClosed(&in, &looks[i])
 	}
-	in.close()
+	in.Close()
 	if len(looks) == 0 {
 		return pause
 	}
@@ -188,21 +189,21 @@ func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
 
 // whenClosed looks at a file while the kernel keeps everybody from opening it for
 // writing.
-func (w *Writer) whenClosed(in *dirWalk, l *watched) (journal.State, error) {
+func (w *Writer) whenClosed(in *disk.DirWalk, l *watched) (journal.State, error) {
 	dir, name, err := w.objects, journal.ObjectName(l.held), error(nil)
 	if l.held == 0 {
-		dir, name, err = in.parent(l.path)
+		dir, name, err = in.Parent(l.path)
 	}
 	if err != nil {
 		return journal.State{}, err
 	}
-	fd, err := openAt(dir, name, unix.O_RDONLY)
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY)
 	if err != nil {
 		return journal.State{}, err
 	}
 	defer unix.Close(fd)
 	refused := readLease(fd)
-	st, err := stateAt(fd, "", 0)
+	st, err := disk.StateAt(fd, "", 0)
 	if err == nil {
 		err = refused
 	}
@@ -237,7 +238,7 @@ func (w *Writer) sees(l *watched) {
 			w.grants.summed++
 		}
 		g.tick = time.Now().UnixNano()-l.now.Ctime < int64(clockTick)
-	case known && (missing(l.err) || l.now.Kind != journal.Absent && other):
+	case known && (disk.Missing(l.err) || l.now.Kind != journal.Absent && other):
 		g.left = *g.seen // another program took its name, or gave it to another file
 	case l.now.Kind == journal.File && (l.err == nil || l.err == unix.EAGAIN):
 		now := l.now

@@ -1,6 +1,10 @@
 package history
 
-import "carrel/internal/history/journal"
+import (
+	"carrel/internal/history/journal"
+
+	"carrel/internal/history/disk"
+)
 
 // A call that fails changes nothing, but what it could have destroyed is in the
 // journal by then. If no other call of the step has changed that path, the end of
@@ -72,7 +76,7 @@ func (s *slot) changed() bool {
 // stirred reports whether keeping a file for calls that failed has given it another time of
 // change. A step that was before this one is told so: it has no other way to know the file
 // for the one that it left.
-func stirred(s *slot, in *dirWalk) bool {
+func stirred(s *slot, in *disk.DirWalk) bool {
 	o := s.is
 	if o == nil || !o.meta || o.found == nil || o.found.Kind != journal.File || o.found.Size <= sumBytes {
 		return false
@@ -126,7 +130,7 @@ func (w *Writer) unuse(numbers ...uint64) {
 
 func (w *Writer) drops(unused []uint64) {
 	for _, n := range unused {
-		_ = unlinkAt(w.objects, journal.ObjectName(n), 0)
+		_ = disk.UnlinkAt(w.objects, journal.ObjectName(n), 0)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 )
@@ -23,7 +24,7 @@ type Writer struct {
 	log     *AppendLog
 	file    *os.File
 	objects int
-	roots   []root
+	roots   []disk.Root
 	ignored func(path string) bool // nil: nothing is
 
 	mu         sync.Mutex
@@ -116,15 +117,15 @@ func (w *Writer) open(roots []string) error {
 		return err
 	}
 	for _, path := range roots {
-		r, err := openRoot(path)
+		r, err := disk.OpenRoot(path)
 		if err != nil {
 			return fmt.Errorf("opening %q: %w", path, err)
 		}
 		w.roots = append(w.roots, r)
 		var fs unix.Statfs_t
-		w.layered = w.layered || unix.Fstatfs(r.fd, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
+		w.layered = w.layered || unix.Fstatfs(r.FD, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
 	}
-	slices.SortFunc(w.roots, func(a, b root) int { return len(b.path) - len(a.path) })
+	slices.SortFunc(w.roots, func(a, b disk.Root) int { return len(b.Path) - len(a.Path) })
 	return nil
 }
 
@@ -133,7 +134,7 @@ func (w *Writer) abandon() {
 	w.grants.stop()
 	w.leaveDir()
 	for _, r := range w.roots {
-		unix.Close(r.fd)
+		unix.Close(r.FD)
 	}
 	for _, fd := range w.loose {
 		unix.Close(fd)
@@ -167,8 +168,8 @@ func (w *Writer) Begin(b journal.Begin) (uint64, error) {
 	}
 	var roots []string
 	for _, r := range w.roots {
-		roots = append(roots, r.path)
-		b.Roots, b.Devices = append(b.Roots, journal.Bytes(r.path)), append(b.Devices, r.id.Dev)
+		roots = append(roots, r.Path)
+		b.Roots, b.Devices = append(b.Roots, journal.Bytes(r.Path)), append(b.Devices, r.ID.Dev)
 	}
 	b.Time = time.Now().UnixNano()
 	number, err := w.store.number()
@@ -357,7 +358,7 @@ func (w *Writer) parentMeta(s *slot) error {
 	}
 	st, err := w.look(s.dir.at)
 	if errors.Is(err, unix.EACCES) && s.via != nil && s.via.dir > 0 {
-		st, err = stateAt(s.via.dir, "", withXattrs)
+		st, err = disk.StateAt(s.via.dir, "", disk.WithXattrs)
 	}
 	if err != nil || st.Kind != journal.Dir {
 		return err

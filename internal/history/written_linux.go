@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -70,13 +71,13 @@ func (w *Writer) eachWritten(do func(at string, st *journal.State)) {
 
 // hasWriter says whether a file is open for writing.
 func (w *Writer) hasWriter(path string) (journal.State, bool) {
-	dir, name, err := parentIn(w.roots, path) // whoever has it open needs no right to search
+	dir, name, err := disk.ParentIn(w.roots, path) // whoever has it open needs no right to search
 	if err != nil {
 		return journal.State{}, false
 	}
 	defer unix.Close(dir)
-	defer widened(dir, 0o100)()
-	st, err := stateAt(dir, name, 0)
+	defer disk.Widened(dir, 0o100)()
+	st, err := disk.StateAt(dir, name, 0)
 	if err != nil || st.Kind != journal.File {
 		return journal.State{}, false
 	}
@@ -131,9 +132,9 @@ func (w *Writer) keepWritten(files []Written, before uint64) error {
 // keepOpen keeps the content of a file that somebody has open, where nobody may
 // search for it by now as well.
 func (w *Writer) keepOpen(s *slot) error {
-	if dir, name, err := parentIn(w.roots, s.path()); err == nil {
+	if dir, name, err := disk.ParentIn(w.roots, s.path()); err == nil {
 		defer unix.Close(dir)
-		defer widened(dir, 0o100)()
+		defer disk.Widened(dir, 0o100)()
 		s.via = &via{dir: dir, name: name}
 		defer func() { s.via = nil }()
 	}

@@ -1,4 +1,4 @@
-package history
+package disk
 
 import (
 	"crypto/rand"
@@ -8,14 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func randomHex() string {
+// RandomHex is a new part of a name: eight random bytes.
+func RandomHex() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:])
 	return hex.EncodeToString(b[:])
 }
 
-// writing says whether somebody holds a segment's lock.
-func writing(f *os.File) bool {
+// Locked says whether somebody holds a segment's lock.
+func Locked(f *os.File) bool {
 	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
 		return true
 	}

@@ -1,4 +1,4 @@
-package history
+package disk
 
 import (
 	"strconv"
@@ -10,23 +10,23 @@ import (
 
 const (
 	wanted = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_MNT_ID
-	// withXattrs asks stateAt for the attributes too.
-	withXattrs = 1
-	// allXattrs makes it an error if they are more than are kept.
-	allXattrs = 3
+	// WithXattrs asks stateAt for the attributes too.
+	WithXattrs = 1
+	// AllXattrs makes it an error if they are more than are kept.
+	AllXattrs = 3
 )
 
-// stateAt looks at a name in a directory, at the directory itself where the name
+// StateAt looks at a name in a directory, at the directory itself where the name
 // is "". What is not there is Absent and no error.
-func stateAt(dir int, name string, with int) (journal.State, error) {
-	s, _, err := mountedAt(dir, name, with)
+func StateAt(dir int, name string, with int) (journal.State, error) {
+	s, _, err := MountedAt(dir, name, with)
 	return s, err
 }
 
-// mountedAt is stateAt that also says which mount that is on, 0 where it is not
+// MountedAt is stateAt that also says which mount that is on, 0 where it is not
 // known.
-func mountedAt(dir int, name string, with int) (s journal.State, mount uint64, err error) {
-	if err := try("look"); err != nil {
+func MountedAt(dir int, name string, with int) (s journal.State, mount uint64, err error) {
+	if err := Try("look"); err != nil {
 		return journal.State{}, 0, err
 	}
 	var st unix.Statx_t
@@ -40,12 +40,12 @@ func mountedAt(dir int, name string, with int) (s journal.State, mount uint64, e
 		return journal.State{}, 0, err
 	}
 	s = journal.State{
-		Kind: kindOf(uint32(st.Mode)), Mode: uint32(st.Mode) & 0o7777, UID: st.Uid, GID: st.Gid,
-		Mtime: nanoseconds(st.Mtime), Ctime: nanoseconds(st.Ctime), Links: st.Nlink,
+		Kind: KindOf(uint32(st.Mode)), Mode: uint32(st.Mode) & 0o7777, UID: st.Uid, GID: st.Gid,
+		Mtime: Nanoseconds(st.Mtime), Ctime: Nanoseconds(st.Ctime), Links: st.Nlink,
 		ID: journal.ID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino},
 	}
 	if st.Mask&unix.STATX_BTIME != 0 {
-		s.ID.Birth = nanoseconds(st.Btime)
+		s.ID.Birth = Nanoseconds(st.Btime)
 	}
 	if st.Mask&unix.STATX_MNT_ID != 0 {
 		mount = st.Mnt_id
@@ -53,8 +53,8 @@ func mountedAt(dir int, name string, with int) (s journal.State, mount uint64, e
 	if s.Kind == journal.File {
 		s.Size = int64(st.Size)
 	}
-	if seen != nil {
-		seen(&s)
+	if Seen != nil {
+		Seen(&s)
 	}
 	if s.Kind == journal.Symlink {
 		buf := make([]byte, pathMax)
@@ -65,9 +65,9 @@ func mountedAt(dir int, name string, with int) (s journal.State, mount uint64, e
 		s.Target = journal.Bytes(buf[:n])
 		return s, mount, nil
 	}
-	if with&withXattrs != 0 && s.Kind != journal.Other { // pipes and sockets have access control lists
-		s.Xattrs, s.Unread, err = xattrsOf(dir, name)
-		if err == unix.E2BIG && with&allXattrs != allXattrs {
+	if with&WithXattrs != 0 && s.Kind != journal.Other { // pipes and sockets have access control lists
+		s.Xattrs, s.Unread, err = XattrsOf(dir, name)
+		if err == unix.E2BIG && with&AllXattrs != AllXattrs {
 			return s, mount, nil // who only compares or moves it does without
 		}
 		if err != nil {
@@ -77,9 +77,11 @@ func mountedAt(dir int, name string, with int) (s journal.State, mount uint64, e
 	return s, mount, nil
 }
 
-func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
+// Nanoseconds is a time of the kernel as a [journal.State] has it.
+func Nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
-func kindOf(mode uint32) journal.Kind {
+// KindOf is the type of an object by its mode.
+func KindOf(mode uint32) journal.Kind {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		return journal.File
@@ -95,6 +97,6 @@ func kindOf(mode uint32) journal.Kind {
 	return journal.Other
 }
 
-// procPath names something that is pinned, for calls that take no descriptor
+// ProcPath names something that is pinned, for calls that take no descriptor
 // for paths only.
-func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+func ProcPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

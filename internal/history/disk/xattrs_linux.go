@@ -1,4 +1,4 @@
-package history
+package disk
 
 import (
 	"bytes"
@@ -25,10 +25,10 @@ const (
 	manyXattrs = 2000     // fewer than a record may hold
 )
 
-// xattrsOf reads the attributes of what is at a name in a directory, of the
+// XattrsOf reads the attributes of what is at a name in a directory, of the
 // directory itself where the name is "". unread says that there are some that the mode
 // keeps from being read: also the owner's.
-func xattrsOf(dir int, name string) (all map[string][]byte, unread bool, err error) {
+func XattrsOf(dir int, name string) (all map[string][]byte, unread bool, err error) {
 	buf := make([]byte, 256)
 	n, err := listXattrs(dir, name, buf)
 	if err == unix.ERANGE {
@@ -76,7 +76,7 @@ var olderKernel atomic.Bool
 // procfs where the kernel can do that.
 func listXattrs(dir int, name string, buf []byte) (int, error) {
 	if name == "" {
-		return unix.Listxattr(procPath(dir), buf)
+		return unix.Listxattr(ProcPath(dir), buf)
 	}
 	if olderKernel.Load() {
 		return unix.Llistxattr(procName(dir, name), buf)
@@ -102,32 +102,32 @@ func listXattrs(dir int, name string, buf []byte) (int, error) {
 
 func getXattr(dir int, name, key string, value []byte) (int, error) {
 	if name == "" {
-		return unix.Getxattr(procPath(dir), key, value)
+		return unix.Getxattr(ProcPath(dir), key, value)
 	}
 	return unix.Lgetxattr(procName(dir, name), key, value)
 }
 
 func setXattr(dir int, name, key string, value []byte) error {
-	if err := try("setxattr"); err != nil {
+	if err := Try("setxattr"); err != nil {
 		return err
 	}
 	if name == "" {
-		return unix.Setxattr(procPath(dir), key, value, 0)
+		return unix.Setxattr(ProcPath(dir), key, value, 0)
 	}
 	return unix.Lsetxattr(procName(dir, name), key, value, 0)
 }
 
 func removeXattr(dir int, name, key string) error {
-	if err := try("removexattr"); err != nil {
+	if err := Try("removexattr"); err != nil {
 		return err
 	}
 	if name == "" {
-		return unix.Removexattr(procPath(dir), key)
+		return unix.Removexattr(ProcPath(dir), key)
 	}
 	return unix.Lremovexattr(procName(dir, name), key)
 }
 
-func procName(dir int, name string) string { return procPath(dir) + "/" + name }
+func procName(dir int, name string) string { return ProcPath(dir) + "/" + name }
 
 // setXattrs gives an object, which is in the state now, the attributes of another state.
 // Those that either does not know stay.
@@ -144,15 +144,15 @@ const ownerAll = 0o600
 // setHiddenXattrs is setXattrs of what its mode keeps its owner from: that is another one
 // for a moment.
 func setHiddenXattrs(dir int, name string, st *journal.State) error {
-	pin, err := unix.Openat(dir, dirName(name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	pin, err := unix.Openat(dir, DirName(name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(pin)
-	defer widened(pin, ownerAll)()
-	now, err := stateAt(pin, "", withXattrs)
+	defer Widened(pin, ownerAll)()
+	now, err := StateAt(pin, "", WithXattrs)
 	if err == nil && now.Kind != st.Kind {
-		err = errChanged
+		err = ErrChanged
 	}
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package history
+package disk
 
 import (
 	"os"
@@ -8,15 +8,15 @@ import (
 	"carrel/internal/history/journal"
 )
 
-// setMeta gives an object the metadata of a state: never a set-user-id bit, and
+// SetMeta gives an object the metadata of a state: never a set-user-id bit, and
 // the owner only where that may be.
-func setMeta(dir int, name string, st *journal.State) error {
-	now, err := stateAt(dir, name, withXattrs)
+func SetMeta(dir int, name string, st *journal.State) error {
+	now, err := StateAt(dir, name, WithXattrs)
 	if err != nil {
 		return err
 	}
 	if now.Kind != st.Kind {
-		return errChanged
+		return ErrChanged
 	}
 	if now.UID != st.UID || now.GID != st.GID {
 		_ = chownAt(dir, name, st.UID, st.GID)
@@ -27,9 +27,9 @@ func setMeta(dir int, name string, st *journal.State) error {
 		}
 		mode := st.Mode
 		if st.Kind != journal.Dir {
-			mode &^= setIDs
+			mode &^= SetIDs
 		}
-		if now, err = stateAt(dir, name, 0); err == nil && now.Mode != mode {
+		if now, err = StateAt(dir, name, 0); err == nil && now.Mode != mode {
 			err = chmodAt(dir, name, mode)
 		}
 		if err != nil {
@@ -39,17 +39,17 @@ func setMeta(dir int, name string, st *journal.State) error {
 	if now.Mtime == st.Mtime {
 		return nil
 	}
-	return setMtime(dir, name, st.Mtime)
+	return SetMtime(dir, name, st.Mtime)
 }
 
-// ofOthers makes what may not be done an error that says why, where the reason is
+// OfOthers makes what may not be done an error that says why, where the reason is
 // that somebody else has put something there.
-func ofOthers(dir int, name string, err error) error {
+func OfOthers(dir int, name string, err error) error {
 	if err != unix.EPERM {
 		return err
 	}
-	if now, e := stateAt(dir, name, 0); e == nil && now.UID != uint32(os.Geteuid()) {
-		return errChanged
+	if now, e := StateAt(dir, name, 0); e == nil && now.UID != uint32(os.Geteuid()) {
+		return ErrChanged
 	}
 	return err
 }
@@ -64,8 +64,8 @@ func chmodAt(dir int, name string, mode uint32) error {
 		}
 		defer unix.Close(fd)
 	}
-	return chmodFd(fd, mode)
+	return ChmodFd(fd, mode)
 }
 
-// setIDs are the bits of a mode that an undo does not give back.
-const setIDs = unix.S_ISUID | unix.S_ISGID
+// SetIDs are the bits of a mode that an undo does not give back.
+const SetIDs = unix.S_ISUID | unix.S_ISGID
