@@ -13,7 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/audit"
-	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/named"
 	"carrel/internal/supervisor"
 )
@@ -125,11 +125,11 @@ func (a *Auditor) App(operation string, one *api.App) {
 }
 
 // Step gives what writes the steps of a history down, nil for a run's.
-func (a *Auditor) Step() func(operation string, step uint64, app string, of history.Begin) {
+func (a *Auditor) Step() func(operation string, step uint64, app string, of journal.Begin) {
 	if a == nil {
 		return nil
 	}
-	return func(operation string, step uint64, app string, of history.Begin) {
+	return func(operation string, step uint64, app string, of journal.Begin) {
 		var argv []string
 		for _, word := range of.Command {
 			argv = append(argv, string(word))

@@ -5,10 +5,13 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // allowedPlan asks for every path.
-func (u *undo) allowedPlan(roots []root, p *Plan) error {
+func (u *undo) allowedPlan(roots []disk.Root, p *Plan) error {
 	if u.req.Allow == nil {
 		return nil
 	}
@@ -16,13 +19,13 @@ func (u *undo) allowedPlan(roots []root, p *Plan) error {
 		a := &p.actions[i]
 		op := Make
 		switch a.Verb {
-		case put, empty, mkdir, symlink, mknod, link, duplicate:
-		case swap, rewrite:
+		case journal.Put, journal.Empty, journal.MakeDir, journal.MakeSymlink, journal.MakeNode, journal.MakeLink, journal.Duplicate:
+		case journal.Swap, journal.Rewrite:
 			op = Content
 		default:
 			continue
 		}
-		at := cmp.Or(string(a.Path), a.last)
+		at := cmp.Or(string(a.Path), a.Known.Last)
 		r := &Restoration{Op: op, Path: at, State: &a.State, Open: p.Step.Begin.Open, Contents: func(limit int64) (now, then []byte, err error) {
 			return u.sides(roots, a, limit)
 		}}
@@ -34,16 +37,16 @@ func (u *undo) allowedPlan(roots []root, p *Plan) error {
 }
 
 // sides reads the file that an action is about, and the object that it puts there.
-func (u *undo) sides(roots []root, a *action, limit int64) (now, then []byte, err error) {
+func (u *undo) sides(roots []disk.Root, a *journal.Action, limit int64) (now, then []byte, err error) {
 	dir, name, err := u.entryIn(roots, a)
 	if err == nil {
 		now, err = readFile(dir, name, limit)
 		unix.Close(dir)
 	}
-	if err != nil && !missing(err) {
+	if err != nil && !disk.Missing(err) {
 		return nil, nil, err
 	}
-	if a.Object == (Object{}) {
+	if a.Object == (journal.Object{}) {
 		return now, nil, nil
 	}
 	objects, err := u.objectsOf(a.Object.Segment, false)
@@ -51,6 +54,6 @@ func (u *undo) sides(roots []root, a *action, limit int64) (now, then []byte, er
 		return nil, nil, err
 	}
 	defer unix.Close(objects)
-	then, err = readFile(objects, objectName(a.Object.Number), limit)
+	then, err = readFile(objects, journal.ObjectName(a.Object.Number), limit)
 	return now, then, err
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -15,24 +17,24 @@ import (
 // what somebody may have changed meanwhile.
 
 // tempOf is the name of an object that is being copied.
-func tempOf(o Object) string { return tempPrefix + objectName(o.Number) }
+func tempOf(o journal.Object) string { return journal.TempPrefix + journal.ObjectName(o.Number) }
 
 // moveOut moves a name of a tree to the store, where nothing of its name may be.
-func (u *undo) moveOut(dir int, name string, objects int, number string, a *action) error {
+func (u *undo) moveOut(dir int, name string, objects int, number string, a *journal.Action) error {
 	err := renameAway(dir, name, objects, number)
 	if err != unix.EXDEV || len(a.Temp) == 0 {
 		return err
 	}
 	away := string(a.Temp)
-	if a.parks() {
+	if a.Parks() {
 		return u.park(dir, name, a)
 	}
-	if err := renameNew(dir, name, dir, away); err != nil {
+	if err := disk.RenameNew(dir, name, dir, away); err != nil {
 		return err
 	}
-	now, err := stateAt(dir, away, 0)
-	if err == nil && a.State.Kind != Absent && !u.expected(&now, &a.State) {
-		err = errChanged
+	now, err := disk.StateAt(dir, away, 0)
+	if err == nil && a.State.Kind != journal.Absent && !u.expected(&now, &a.State) {
+		err = disk.ErrChanged
 	}
 	if err == nil {
 		err = copyAny(dir, away, objects, number, away)
@@ -41,34 +43,34 @@ func (u *undo) moveOut(dir int, name string, objects int, number string, a *acti
 		return errors.Join(err, putBack(dir, away, dir, name))
 	}
 	if u.parted == nil {
-		u.parted = make(map[ID]bool)
+		u.parted = make(map[journal.ID]bool)
 	}
-	u.parted[now.ID] = now.Kind == File && now.Links > 1
-	return unlinkAt(dir, away, 0)
+	u.parted[now.ID] = now.Kind == journal.File && now.Links > 1
+	return disk.UnlinkAt(dir, away, 0)
 }
 
 // park moves what must stay what it is to its root, under a name of its own.
-func (u *undo) park(dir int, name string, a *action) error {
+func (u *undo) park(dir int, name string, a *journal.Action) error {
 	r, err := u.rootDir(a)
 	if err != nil {
 		return err
 	}
 	defer keepTimes(r)() // which has no part in this
 	away := string(a.Temp)
-	if err := renameAway(dir, name, r, away); err != nil || a.State.Kind != File {
+	if err := renameAway(dir, name, r, away); err != nil || a.State.Kind != journal.File {
 		return err
 	}
-	now, err := stateAt(r, away, 0)
+	now, err := disk.StateAt(r, away, 0)
 	if err == nil && u.expected(&now, &a.State) {
 		return nil
 	}
-	return errors.Join(errChanged, err, putBack(r, away, dir, name))
+	return errors.Join(disk.ErrChanged, err, putBack(r, away, dir, name))
 }
 
 // renameAway is renameNew to another directory, also of a directory that its mode
 // keeps from being changed: its ".." is another one then.
 func renameAway(dir int, name string, to int, as string) error {
-	err := renameNew(dir, name, to, as)
+	err := disk.RenameNew(dir, name, to, as)
 	if err != unix.EACCES {
 		return err
 	}
@@ -77,32 +79,32 @@ func renameAway(dir int, name string, to int, as string) error {
 		return err
 	}
 	defer unix.Close(pin)
-	defer widened(pin, 0o200)()
-	return renameNew(dir, name, to, as)
+	defer disk.Widened(pin, 0o200)()
+	return disk.RenameNew(dir, name, to, as)
 }
 
 // taken finds out how far moveOut came.
-func (u *undo) taken(dir int, name string, a *action, stored bool) (done bool, err error) {
+func (u *undo) taken(dir int, name string, a *journal.Action, stored bool) (done bool, err error) {
 	if len(a.Temp) > 0 {
-		if r, err := u.rootDir(a); err == nil && a.parks() {
-			if now, err := stateAt(r, string(a.Temp), 0); err != nil || now.Kind != Absent {
+		if r, err := u.rootDir(a); err == nil && a.Parks() {
+			if now, err := disk.StateAt(r, string(a.Temp), 0); err != nil || now.Kind != journal.Absent {
 				return true, err
 			}
 		}
-		away, err := stateAt(dir, string(a.Temp), 0)
+		away, err := disk.StateAt(dir, string(a.Temp), 0)
 		switch {
 		case err != nil:
 			return false, err
-		case away.Kind != Absent && stored:
-			return true, unlinkAt(dir, string(a.Temp), 0)
-		case away.Kind != Absent:
+		case away.Kind != journal.Absent && stored:
+			return true, disk.UnlinkAt(dir, string(a.Temp), 0)
+		case away.Kind != journal.Absent:
 			if err := putBack(dir, string(a.Temp), dir, name); err != nil {
 				return false, err
 			}
 		}
 	}
-	now, err := stateAt(dir, name, 0)
-	if err == nil && stored && a.State.Kind != Absent && now.ID == a.State.ID {
+	now, err := disk.StateAt(dir, name, 0)
+	if err == nil && stored && a.State.Kind != journal.Absent && now.ID == a.State.ID {
 		return false, u.forgetCopy(a, &now)
 	}
 	return stored || now.ID != a.State.ID, err // done, and put where it belongs
@@ -110,50 +112,50 @@ func (u *undo) taken(dir int, name string, a *action, stored bool) (done bool, e
 
 // forgetCopy removes the copy of what is in its place again: a loss of power took
 // that back on its file system, and not on the store's.
-func (u *undo) forgetCopy(a *action, now *State) error {
+func (u *undo) forgetCopy(a *journal.Action, now *journal.State) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(objects)
-	if copied, err := stateAt(objects, number, 0); err != nil || copied.ID.Dev == now.ID.Dev {
+	if copied, err := disk.StateAt(objects, number, 0); err != nil || copied.ID.Dev == now.ID.Dev {
 		return err
 	}
-	return unlinkAt(objects, number, 0)
+	return disk.UnlinkAt(objects, number, 0)
 }
 
 // rootDir gives the root that an action is in.
-func (u *undo) rootDir(a *action) (int, error) {
+func (u *undo) rootDir(a *journal.Action) (int, error) {
 	for i := range u.roots {
-		if pathname.Within(string(a.Path), u.roots[i].path) {
-			return u.roots[i].fd, nil
+		if pathname.Within(string(a.Path), u.roots[i].Path) {
+			return u.roots[i].FD, nil
 		}
 	}
-	return -1, errChanged
+	return -1, disk.ErrChanged
 }
 
 // fromPark puts back what had to stay in its root.
-func (u *undo) fromPark(dir int, name string, a *action) (parked bool, err error) {
-	if !a.parks() || len(a.Temp) == 0 {
+func (u *undo) fromPark(dir int, name string, a *journal.Action) (parked bool, err error) {
+	if !a.Parks() || len(a.Temp) == 0 {
 		return false, nil
 	}
 	r, err := u.rootDir(a)
 	if err != nil {
 		return false, err
 	}
-	now, err := stateAt(r, string(a.Temp), 0)
-	if err != nil || now.Kind == Absent {
+	now, err := disk.StateAt(r, string(a.Temp), 0)
+	if err != nil || now.Kind == journal.Absent {
 		return false, err
 	}
 	defer keepTimes(r)()
 	if err := renameAway(r, string(a.Temp), dir, name); err != unix.EEXIST {
 		return true, err
 	}
-	return true, errChanged
+	return true, disk.ErrChanged
 }
 
 // moveIn moves an object to a name of a tree, which is free.
-func (u *undo) moveIn(objects int, number string, dir int, name string, a *action, what *State) error {
+func (u *undo) moveIn(objects int, number string, dir int, name string, a *journal.Action, what *journal.State) error {
 	err := renameAway(objects, number, dir, name)
 	if err != unix.EXDEV || len(a.Temp) == 0 {
 		return err
@@ -163,41 +165,41 @@ func (u *undo) moveIn(objects int, number string, dir int, name string, a *actio
 		if err := clearAway(dir, away); err != nil {
 			return err
 		}
-		if now, err := stateAt(dir, name, 0); err != nil {
+		if now, err := disk.StateAt(dir, name, 0); err != nil {
 			return err
-		} else if now.Kind != Absent {
-			if !like(&now, what) && !(now.Kind == File && now.Size == what.Size && now.Mtime == a.State.Mtime) { // has its time already
-				return errChanged
+		} else if now.Kind != journal.Absent {
+			if !journal.Like(&now, what) && !(now.Kind == journal.File && now.Size == what.Size && now.Mtime == a.State.Mtime) { // has its time already
+				return disk.ErrChanged
 			}
-			return unlinkAt(objects, number, 0)
+			return disk.UnlinkAt(objects, number, 0)
 		}
 	}
 	if err := copyAny(objects, number, dir, name, away); err != nil {
 		return err
 	}
-	return unlinkAt(objects, number, 0)
+	return disk.UnlinkAt(objects, number, 0)
 }
 
 // swapApart is swap between two file systems: both are copied first, and the
 // copies take their places.
-func swapApart(dir int, name string, objects int, number string, a *action) error {
+func swapApart(dir int, name string, objects int, number string, a *journal.Action) error {
 	away := string(a.Temp)
 	if err := copyFile(dir, name, objects, away, away+"-"); err != nil {
 		return err
 	}
 	err := copyFile(objects, number, dir, away, away+"-")
 	if err == nil {
-		err = exchange(dir, away, dir, name)
+		err = disk.Exchange(dir, away, dir, name)
 	}
 	if err != nil {
-		_ = unlinkAt(dir, away, 0)
-		_ = unlinkAt(objects, away, 0)
+		_ = disk.UnlinkAt(dir, away, 0)
+		_ = disk.UnlinkAt(objects, away, 0)
 		return err
 	}
-	if was, err := stateAt(dir, away, 0); err != nil || !same(&was, &a.State) {
-		err = errors.Join(err, errChanged, exchange(dir, away, dir, name))
-		_ = unlinkAt(dir, away, 0)
-		_ = unlinkAt(objects, away, 0)
+	if was, err := disk.StateAt(dir, away, 0); err != nil || !journal.Same(&was, &a.State) {
+		err = errors.Join(err, disk.ErrChanged, disk.Exchange(dir, away, dir, name))
+		_ = disk.UnlinkAt(dir, away, 0)
+		_ = disk.UnlinkAt(objects, away, 0)
 		return err
 	}
 	return finishSwap(dir, objects, number, away)
@@ -208,23 +210,23 @@ func finishSwap(dir int, objects int, number, away string) error {
 	if err := syncPinned(dir); err != nil {
 		return err
 	}
-	if err := renameOver(objects, away, objects, number); err != nil && err != unix.ENOENT {
+	if err := disk.RenameOver(objects, away, objects, number); err != nil && err != unix.ENOENT {
 		return err
 	}
 	if err := syncPinned(objects); err != nil {
 		return err
 	}
-	return unlinkAt(dir, away, 0)
+	return disk.UnlinkAt(dir, away, 0)
 }
 
 // resumeSwap finishes what swapApart began, or takes its copies away.
-func resumeSwap(dir int, name string, objects int, number string, a *action) error {
+func resumeSwap(dir int, name string, objects int, number string, a *journal.Action) error {
 	away := string(a.Temp)
-	beside, err := stateAt(dir, away, 0)
+	beside, err := disk.StateAt(dir, away, 0)
 	if err != nil {
 		return err
 	}
-	if beside.Kind != Absent && beside.ID == a.State.ID {
+	if beside.Kind != journal.Absent && beside.ID == a.State.ID {
 		return finishSwap(dir, objects, number, away)
 	}
 	for _, at := range []int{dir, objects} {
@@ -238,89 +240,89 @@ func resumeSwap(dir int, name string, objects int, number string, a *action) err
 }
 
 // partly takes back what there is of a move that did not work.
-func (u *undo) partly(dir int, name string, a *action) error {
+func (u *undo) partly(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(objects)
 	away := string(a.Temp)
-	beside, err := stateAt(dir, away, 0)
+	beside, err := disk.StateAt(dir, away, 0)
 	if err != nil {
 		return err
 	}
-	stored, err := stateAt(objects, number, 0)
+	stored, err := disk.StateAt(objects, number, 0)
 	if err != nil {
 		return err
 	}
 	switch {
-	case a.Verb == take && beside.Kind != Absent:
-		if err := putBack(dir, away, dir, name); err != nil || stored.Kind == Absent {
+	case a.Verb == journal.Take && beside.Kind != journal.Absent:
+		if err := putBack(dir, away, dir, name); err != nil || stored.Kind == journal.Absent {
 			return err
 		}
-		return unlinkAt(objects, number, 0)
-	case a.Verb == take && stored.Kind != Absent:
+		return disk.UnlinkAt(objects, number, 0)
+	case a.Verb == journal.Take && stored.Kind != journal.Absent:
 		return u.moveIn(objects, number, dir, name, a, &stored)
-	case a.Verb == put && a.parks(): // by one rename: nothing of it is there
+	case a.Verb == journal.Put && a.Parks(): // by one rename: nothing of it is there
 		return nil
-	case a.Verb == put:
+	case a.Verb == journal.Put:
 		return u.partlyPut(dir, name, away, &beside, &stored)
-	case a.Verb == swap && beside.Kind != Absent && beside.ID == a.State.ID:
+	case a.Verb == journal.Swap && beside.Kind != journal.Absent && beside.ID == a.State.ID:
 		return partlySwapped(dir, name, objects, number, away)
-	case a.Verb == swap && same(&stored, &a.State):
-		return exchange(objects, number, dir, name)
+	case a.Verb == journal.Swap && journal.Same(&stored, &a.State):
+		return disk.Exchange(objects, number, dir, name)
 	}
 	return nil
 }
 
-func (u *undo) partlyPut(dir int, name, away string, beside, stored *State) error {
-	if beside.Kind != Absent {
-		return unlinkAt(dir, away, 0)
+func (u *undo) partlyPut(dir int, name, away string, beside, stored *journal.State) error {
+	if beside.Kind != journal.Absent {
+		return disk.UnlinkAt(dir, away, 0)
 	}
-	now, err := stateAt(dir, name, 0)
-	if err != nil || stored.Kind == Absent || now.Kind == Absent || !like(&now, stored) {
+	now, err := disk.StateAt(dir, name, 0)
+	if err != nil || stored.Kind == journal.Absent || now.Kind == journal.Absent || !journal.Like(&now, stored) {
 		return err
 	}
-	return unlinkAt(dir, name, 0)
+	return disk.UnlinkAt(dir, name, 0)
 }
 
 func partlySwapped(dir int, name string, objects int, number, away string) error {
-	if err := exchange(dir, away, dir, name); err != nil {
+	if err := disk.Exchange(dir, away, dir, name); err != nil {
 		return err
 	}
-	copied, err := stateAt(objects, away, 0)
-	if err == nil && copied.Kind != Absent {
-		err = unlinkAt(objects, away, 0)
+	copied, err := disk.StateAt(objects, away, 0)
+	if err == nil && copied.Kind != journal.Absent {
+		err = disk.UnlinkAt(objects, away, 0)
 	} else if err == nil { // it has taken the object's place
 		if err = copyFile(dir, away, objects, away, away+"-"); err == nil {
-			err = renameOver(objects, away, objects, number)
+			err = disk.RenameOver(objects, away, objects, number)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return unlinkAt(dir, away, 0)
+	return disk.UnlinkAt(dir, away, 0)
 }
 
 // copyAny copies what is no directory, with its metadata, to a name that is free.
 func copyAny(dir int, name string, to int, as, temp string) error {
-	st, err := stateAt(dir, name, withXattrs)
+	st, err := disk.StateAt(dir, name, disk.WithXattrs)
 	if err != nil {
 		return err
 	}
-	if st.Kind == File {
+	if st.Kind == journal.File {
 		return copyFile(dir, name, to, as, temp)
 	}
 	if err := clearAway(to, temp); err != nil {
 		return err
 	}
 	switch st.Kind {
-	case Symlink:
-		err = symlinkAt(string(st.Target), to, temp)
-	case FIFO:
-		err = mknodAt(to, temp, unix.S_IFIFO|0o600)
-	case Socket:
-		err = mknodAt(to, temp, unix.S_IFSOCK|0o600)
+	case journal.Symlink:
+		err = disk.SymlinkAt(string(st.Target), to, temp)
+	case journal.FIFO:
+		err = disk.MknodAt(to, temp, unix.S_IFIFO|0o600)
+	case journal.Socket:
+		err = disk.MknodAt(to, temp, unix.S_IFSOCK|0o600)
 	default:
 		return fmt.Errorf("a %s cannot be moved to another file system", st.Kind)
 	}
@@ -334,12 +336,12 @@ func copyFile(dir int, name string, to int, as, temp string) error {
 		return err
 	}
 	defer unix.Close(fd)
-	st, err := stateAt(fd, "", withXattrs)
+	st, err := disk.StateAt(fd, "", disk.WithXattrs)
 	if err != nil {
 		return err
 	}
-	if st.Kind != File {
-		return errChanged
+	if st.Kind != journal.File {
+		return disk.ErrChanged
 	}
 	if err := clearAway(to, temp); err != nil {
 		return err
@@ -350,7 +352,7 @@ func copyFile(dir int, name string, to int, as, temp string) error {
 // openToCopy opens a file for reading, also one whose mode forbids it: that is
 // another one for a moment.
 func openToCopy(dir int, name string) (int, error) {
-	fd, err := openAt(dir, name, unix.O_RDONLY)
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY)
 	if err != unix.EACCES {
 		return fd, err
 	}
@@ -359,16 +361,16 @@ func openToCopy(dir int, name string) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(pin)
-	if st, err := stateAt(pin, "", 0); err != nil || st.Kind != File {
-		return -1, errors.Join(err, errChanged)
+	if st, err := disk.StateAt(pin, "", 0); err != nil || st.Kind != journal.File {
+		return -1, errors.Join(err, disk.ErrChanged)
 	}
-	defer widened(pin, 0o400)()
-	return openAt(dir, name, unix.O_RDONLY)
+	defer disk.Widened(pin, 0o400)()
+	return disk.OpenAt(dir, name, unix.O_RDONLY)
 }
 
 // clearAway removes a copy that was interrupted.
 func clearAway(to int, temp string) error {
-	if err := unlinkAt(to, temp, 0); err != unix.ENOENT {
+	if err := disk.UnlinkAt(to, temp, 0); err != unix.ENOENT {
 		return err
 	}
 	return nil
@@ -376,45 +378,45 @@ func clearAway(to int, temp string) error {
 
 // settle gives a copy its metadata and its name. It is on the disk afterwards: what
 // it was copied from will go.
-func settle(to int, temp, as string, st *State, err error) error {
+func settle(to int, temp, as string, st *journal.State, err error) error {
 	if err == nil {
 		err = setMetaSynced(to, temp, st)
 	}
 	if err == nil {
-		if err = renameNew(to, temp, to, as); err == nil {
+		if err = disk.RenameNew(to, temp, to, as); err == nil {
 			return syncPinned(to)
 		}
 	}
-	_ = unlinkAt(to, temp, 0)
+	_ = disk.UnlinkAt(to, temp, 0)
 	return err
 }
 
 // setMetaSynced is setMeta of something new, which is on the disk afterwards.
-func setMetaSynced(dir int, name string, st *State) error {
-	if st.Kind != File {
-		return setMeta(dir, name, st)
+func setMetaSynced(dir int, name string, st *journal.State) error {
+	if st.Kind != journal.File {
+		return disk.SetMeta(dir, name, st)
 	}
-	fd, err := openAt(dir, name, unix.O_RDONLY) // before nobody may any more
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY) // before nobody may any more
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := setMeta(dir, name, st); err != nil {
+	if err := disk.SetMeta(dir, name, st); err != nil {
 		return err
 	}
-	return syncFile(fd)
+	return disk.SyncFile(fd)
 }
 
 // crosses reports whether what is at a path is on another mount than the store, which
 // can only have a copy of it.
 func (p *present) crosses(path string) bool {
-	dir, _, err := parentIn(p.roots, path)
+	dir, _, err := disk.ParentIn(p.roots, path)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(dir)
-	here, at, err := mountedAt(dir, "", 0)
-	kept, in, e := mountedAt(p.store.fd, "", 0)
+	here, at, err := disk.MountedAt(dir, "", 0)
+	kept, in, e := disk.MountedAt(p.store.fd, "", 0)
 	if at == 0 || in == 0 {
 		at, in = here.ID.Dev, kept.ID.Dev
 	}

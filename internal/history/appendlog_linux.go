@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
 )
 
 // AppendLog appends to a file through mapped memory: a system call for each
@@ -77,7 +79,7 @@ func (l *AppendLog) advance() error {
 	page := int64(os.Getpagesize())
 	end := l.size()
 	start := end - end%page
-	err := try("allocate")
+	err := disk.Try("allocate")
 	if err == nil {
 		err = unix.Fallocate(int(l.file.Fd()), 0, start, logWindow)
 	}
@@ -117,5 +119,5 @@ func (l *AppendLog) Close() (err error) {
 	if l.plain {
 		return nil
 	}
-	return truncate(int(l.file.Fd()), end)
+	return disk.Truncate(int(l.file.Fd()), end)
 }

@@ -1,5 +1,7 @@
 package history
 
+import "carrel/internal/history/journal"
+
 // maxArgv bounds what is kept of a command line, with perArg for each of its words:
 // a record holds no more, and a step whose beginning cannot be read has nothing.
 const (
@@ -9,14 +11,14 @@ const (
 
 // Argv copies a command line, which is bytes. Of a long one it is the beginning, and
 // the last word is "...".
-func Argv(argv []string) []Bytes {
-	out := make([]Bytes, 0, min(len(argv), maxArgv/perArg+1))
+func Argv(argv []string) []journal.Bytes {
+	out := make([]journal.Bytes, 0, min(len(argv), maxArgv/perArg+1))
 	left := maxArgv
 	for _, a := range argv {
 		if left -= len(a) + perArg; left < 0 {
 			return append(out, "...")
 		}
-		out = append(out, Bytes(a))
+		out = append(out, journal.Bytes(a))
 	}
 	return out
 }

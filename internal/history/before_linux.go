@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // Before keeps what a change is about to destroy. An error says that the change
@@ -79,7 +81,7 @@ func (w *Writer) notKept(c *Change) error {
 	case !s.is.mayLose:
 		return &LostError{Path: at, Why: otherMount, object: s.is}
 	}
-	return w.write(&Record{Pre: &Pre{Path: Bytes(at), Lost: otherMount}})
+	return w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(at), Lost: otherMount}})
 }
 
 func (w *Writer) keepFor(c *Change, s, to *slot) error {
@@ -151,7 +153,7 @@ func (w *Writer) move(c *Change, s, to *slot) error {
 	}
 	st, err := w.glance(s)
 	if err == nil {
-		err = w.write(&Record{Move: &move{From: Bytes(c.Path), To: Bytes(c.To), Exchange: c.Op == Exchange, ID: st.ID}})
+		err = w.write(&journal.Record{Move: &journal.Move{From: journal.Bytes(c.Path), To: journal.Bytes(c.To), Exchange: c.Op == Exchange, ID: st.ID}})
 	}
 	if err != nil {
 		w.settle(to, err)

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // TestBeside: a name for what is in the way has room, differs from all others of its
@@ -63,11 +65,11 @@ func TestKeepBothLongNames(t *testing.T) {
 				}
 				l := d.read(t)
 				pre, _ := l.Steps[0].PreOf(d.at("dir/f"))
-				if err := os.Remove(d.store.path + "/objects/" + objects[0].Name() + "/" + objectName(pre.Object.Number)); err != nil {
+				if err := os.Remove(d.store.path + "/objects/" + objects[0].Name() + "/" + journal.ObjectName(pre.Object.Number)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			v, err := d.undo(t, Request{Steps: []uint64{1}, Mode: KeepBoth})
+			v, err := d.undo(t, Request{Steps: []uint64{1}, Mode: journal.KeepBoth})
 			if fails {
 				if err != nil || len(v.Unrestorable) != 1 {
 					t.Fatalf("%.10q: it does not say that it did not come back: %v", name, err)
@@ -101,7 +103,7 @@ func TestKeepBothWhereNothingCanCome(t *testing.T) {
 	if err := os.RemoveAll(d.at("dir")); err != nil {
 		t.Fatal(err)
 	}
-	v, err := d.undo(t, Request{Steps: []uint64{1}, Mode: KeepBoth})
+	v, err := d.undo(t, Request{Steps: []uint64{1}, Mode: journal.KeepBoth})
 	if err != nil || len(v.Unrestorable) != 1 || d.read(t).Undone(d.read(t).Step(1)) {
 		t.Fatalf("%+v, %v", v, err)
 	}

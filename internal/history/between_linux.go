@@ -1,6 +1,11 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+)
 
 // keepBetween keeps what another program has written to a file of the step since that
 // closed it, or has put where the step knows of nothing or left something else, if the
@@ -29,25 +34,25 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 		look = w.look
 	}
 	st, err := look(s)
-	if err != nil || st.Kind == Absent {
+	if err != nil || st.Kind == journal.Absent {
 		return err
 	}
 	known := w.known(st.ID)
 	if moved, err := w.follow(s, known, &st); err != nil {
 		return err
-	} else if moved && st.Kind != File && st.Kind != Symlink {
+	} else if moved && st.Kind != journal.File && st.Kind != journal.Symlink {
 		return nil
 	}
-	if st.Kind != File && st.Kind != Symlink { // nothing is in it that a change of its name destroys
-		if s.foreign = known == nil && s.pending == 0 && !s.unknown() && s.is.id != (ID{}) && !w.isInode(s.is.id, st.ID); s.foreign {
+	if st.Kind != journal.File && st.Kind != journal.Symlink { // nothing is in it that a change of its name destroys
+		if s.foreign = known == nil && s.pending == 0 && !s.unknown() && s.is.id != (journal.ID{}) && !w.isInode(s.is.id, st.ID); s.foreign {
 			s.other = &object{at: s, meta: true, content: true, id: st.ID, left: &st}
 		}
 		return nil
 	}
-	if known != nil && known.at != s && st.Links > 1 && w.groups[st.ID] == nil && s.is != nil && s.is.origin != "" && s.is.id == (ID{}) {
+	if known != nil && known.at != s && st.Links > 1 && w.groups[st.ID] == nil && s.is != nil && s.is.origin != "" && s.is.id == (journal.ID{}) {
 		w.joinGroup(known, &st) // what is kept of the file is what it held when it had no other name
 	}
-	if w.groups[st.ID] != nil && s.is != nil && (s.is.id == (ID{}) || w.isInode(s.is.id, st.ID)) { // a name of a file that the step knows by others
+	if w.groups[st.ID] != nil && s.is != nil && (s.is.id == (journal.ID{}) || w.isInode(s.is.id, st.ID)) { // a name of a file that the step knows by others
 		w.joinGroup(s.is, &st)
 		known = s.is
 	}
@@ -56,7 +61,7 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 		s.foreign = false
 	case s.unknown():
 		s.foreign = true
-	case s.is.id == (ID{}) && s.is.origin != "":
+	case s.is.id == (journal.ID{}) && s.is.origin != "":
 		if known == s.is {
 			break
 		}
@@ -68,7 +73,7 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 		}
 		s.foreign = true
 	default:
-		s.foreign = s.is.id != (ID{}) && !w.isInode(s.is.id, st.ID) && (known == nil || known.origin != "")
+		s.foreign = s.is.id != (journal.ID{}) && !w.isInode(s.is.id, st.ID) && (known == nil || known.origin != "")
 	}
 	if known == nil && w.layered && s.is.grant() != nil {
 		s.foreign = false // a name of several is a file of its own once it was written to
@@ -92,7 +97,7 @@ func (w *Writer) meetsAnotherName(s *slot) error {
 		return nil
 	}
 	st, err := w.glance(s)
-	if err != nil || st.Kind != File || st.Links < 2 {
+	if err != nil || st.Kind != journal.File || st.Links < 2 {
 		return nil // what follows looks again, and says what is wrong
 	}
 	known := w.known(st.ID)
@@ -105,7 +110,7 @@ func (w *Writer) meetsAnotherName(s *slot) error {
 // brought notes that nothing was at a slot when the step began, as far as that can be
 // known: what is there now was somewhere else.
 func (w *Writer) brought(s *slot) error {
-	err := w.pre(nil, s.origin(), s, &State{}, false)
+	err := w.pre(nil, s.origin(), s, &journal.State{}, false)
 	if err == nil {
 		s.is, s.kept, s.used = nil, true, true
 	}
@@ -113,7 +118,7 @@ func (w *Writer) brought(s *slot) error {
 }
 
 // meetsStranger keeps what another program has put at a slot.
-func (w *Writer) meetsStranger(s *slot, st *State, destroys bool) error {
+func (w *Writer) meetsStranger(s *slot, st *journal.State, destroys bool) error {
 	o := s.other
 	switch {
 	case !destroys:
@@ -147,12 +152,12 @@ func (o *object) judged() bool {
 	case o.found == nil:
 		return false
 	}
-	return o.found.Kind == Symlink || o.content && !o.written && o.group == nil
+	return o.found.Kind == journal.Symlink || o.content && !o.written && o.group == nil
 }
 
 // meetsEdit keeps what another program has written to a file that the step knows, since
 // that left it.
-func (w *Writer) meetsEdit(o *object, s *slot, st *State, destroys bool) error {
+func (w *Writer) meetsEdit(o *object, s *slot, st *journal.State, destroys bool) error {
 	if o == nil {
 		return nil
 	}
@@ -186,7 +191,7 @@ func (w *Writer) meetsEdit(o *object, s *slot, st *State, destroys bool) error {
 
 // heldIn reports whether a file that the step does not write to by a descriptor is as it
 // left it, or as it was when its content was kept.
-func (w *Writer) heldIn(o *object, st *State) bool {
+func (w *Writer) heldIn(o *object, st *journal.State) bool {
 	was := o.left
 	if was == nil {
 		was = o.found
@@ -196,13 +201,13 @@ func (w *Writer) heldIn(o *object, st *State) bool {
 
 // sameContent reports whether a file has not been written to since it was looked at; names
 // may have come and gone.
-func (w *Writer) sameContent(now, was *State) bool {
+func (w *Writer) sameContent(now, was *journal.State) bool {
 	return now.Kind == was.Kind && w.isInode(now.ID, was.ID) && now.Size == was.Size && now.Mtime == was.Mtime
 }
 
 // inode is what tells one file from another while a step goes on: on an overlay the time
 // of birth is another one once a file of a lower layer was changed.
-func (w *Writer) inode(id ID) ID {
+func (w *Writer) inode(id journal.ID) journal.ID {
 	if w.layered {
 		id.Birth = 0
 	}
@@ -210,7 +215,7 @@ func (w *Writer) inode(id ID) ID {
 }
 
 // isInode reports whether two are the same inode, as far as both are known.
-func (w *Writer) isInode(a, b ID) bool {
+func (w *Writer) isInode(a, b journal.ID) bool {
 	if a.Birth == 0 || b.Birth == 0 {
 		a.Birth, b.Birth = 0, 0
 	}
@@ -218,17 +223,17 @@ func (w *Writer) isInode(a, b ID) bool {
 }
 
 // knows notes by its inode what an object is.
-func (w *Writer) knows(o *object, id ID) {
+func (w *Writer) knows(o *object, id journal.ID) {
 	o.id = id
-	if id != (ID{}) && w.inodes != nil { // nil for a step of a killed writer
-		w.inodes[ID{Dev: id.Dev, Ino: id.Ino}] = o
+	if id != (journal.ID{}) && w.inodes != nil { // nil for a step of a killed writer
+		w.inodes[journal.ID{Dev: id.Dev, Ino: id.Ino}] = o
 	}
 }
 
 // known gives what the step knows of an inode, nil for nothing: a number that the file
 // system has given again is of another one.
-func (w *Writer) known(id ID) *object {
-	o := w.inodes[ID{Dev: id.Dev, Ino: id.Ino}]
+func (w *Writer) known(id journal.ID) *object {
+	o := w.inodes[journal.ID{Dev: id.Dev, Ino: id.Ino}]
 	if o == nil || !w.isInode(o.id, id) {
 		return nil
 	}
@@ -248,7 +253,7 @@ func (w *Writer) remember(c *Change, s *slot) {
 		return // its inode is not known, and nothing is compared with it
 	}
 	known := w.known(st.ID)
-	if st.Kind == Absent || known != nil && known.at != nil && c.Op == Make {
+	if st.Kind == journal.Absent || known != nil && known.at != nil && c.Op == Make {
 		w.raced = true
 		return
 	}
@@ -264,7 +269,7 @@ func (w *Writer) remember(c *Change, s *slot) {
 // race for a name, their ends are told in another order than the kernel made them in. Then
 // the tree cannot say which inode a name has.
 func (w *Writer) arrived(c *Change, foreign bool, s *slot) {
-	if foreign || s.is == nil || s.is.id == (ID{}) || w.raced {
+	if foreign || s.is == nil || s.is.id == (journal.ID{}) || w.raced {
 		return
 	}
 	s.via = &via{dir: c.ToDir, name: c.ToName}
@@ -296,7 +301,7 @@ func (s *slot) unknown() bool { return s.is == nil || s.is.passed }
 // or gives it another name. What it held is kept.
 func (s *slot) adopt() *object {
 	if s.foreign && s.other != nil && s.other.left != nil {
-		if was := s.is; was != nil && was.at == s && was.id != (ID{}) {
+		if was := s.is; was != nil && was.at == s && was.id != (journal.ID{}) {
 			was.displaced = s
 		}
 		s.gone()
@@ -309,11 +314,11 @@ func (s *slot) adopt() *object {
 // content that it left: names that came and went, or a write of the same, are no edit.
 // Where the content cannot be compared, its size and the time of its last write decide:
 // the time of change alone is moved by the step's own calls on other names too.
-func (w *Writer) rereads(s *slot, st *State, g *grant) bool {
+func (w *Writer) rereads(s *slot, st *journal.State, g *grant) bool {
 	if st.ID != g.left.ID || st.Size != g.left.Size {
 		return false
 	}
-	sum, now := g.left.Sum, Bytes("")
+	sum, now := g.left.Sum, journal.Bytes("")
 	if len(sum) > 0 {
 		at, err := w.reach(s, s.path())
 		if err != nil {
@@ -330,14 +335,14 @@ func (w *Writer) rereads(s *slot, st *State, g *grant) bool {
 	return true
 }
 
-func (w *Writer) storeBetween(o *object, s *slot, st *State) error {
+func (w *Writer) storeBetween(o *object, s *slot, st *journal.State) error {
 	at := s.path()
-	p := &Pre{Path: Bytes(at)}
-	if st.Kind == File && st.Size > 0 {
+	p := &journal.Pre{Path: journal.Bytes(at)}
+	if st.Kind == journal.File && st.Size > 0 {
 		number, err := w.storeNew(o, s, at, st, false)
 		switch {
 		case err == nil:
-			p.Object = Object{w.segment, number}
+			p.Object = journal.Object{Segment: w.segment, Number: number}
 		case lost(err) != "" && !o.mayLose:
 			return &LostError{Path: at, Why: lost(err), object: o}
 		case lost(err) != "":
@@ -347,9 +352,9 @@ func (w *Writer) storeBetween(o *object, s *slot, st *State) error {
 		}
 	}
 	p.State, w.lost = *st, w.lost || p.Lost != ""
-	err := w.write(&Record{Between: p})
-	if err != nil && p.Object != (Object{}) {
-		_ = unlinkAt(w.objects, objectName(p.Object.Number), 0)
+	err := w.write(&journal.Record{Between: p})
+	if err != nil && p.Object != (journal.Object{}) {
+		_ = disk.UnlinkAt(w.objects, journal.ObjectName(p.Object.Number), 0)
 	}
 	return err
 }

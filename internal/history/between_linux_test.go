@@ -5,17 +5,21 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // betweens are the contents of what was kept between, by path.
-func (d *desk) betweens(t testing.TB, s *Step) map[string]string {
+func (d *desk) betweens(t testing.TB, s *steplog.Step) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
 	for _, p := range s.Between() {
 		text, err := "", error(nil)
-		if p.Object != (Object{}) {
+		if p.Object != (journal.Object{}) {
 			var data []byte
-			data, err = os.ReadFile(d.store.path + "/objects/" + p.Object.Segment + "/" + objectName(p.Object.Number))
+			data, err = os.ReadFile(d.store.path + "/objects/" + p.Object.Segment + "/" + journal.ObjectName(p.Object.Number))
 			text = string(data)
 		}
 		if err != nil || int64(len(text)) != p.State.Size {
@@ -69,7 +73,7 @@ func TestKeptBetween(t *testing.T) {
 		if len(got) != len(want) || got["found"] != want["found"] || got["made"] != want["made"] {
 			t.Errorf("%s: %q", how, got)
 		}
-		if pre, ok := s.PreOf(d.at("made")); ok && pre.State.Kind != Absent {
+		if pre, ok := s.PreOf(d.at("made")); ok && pre.State.Kind != journal.Absent {
 			t.Errorf("%s: a preimage of what the step made: %+v", how, pre)
 		}
 		if pre, _ := s.PreOf(d.at("found")); pre.State.Size != int64(len("before ")) {
@@ -156,7 +160,7 @@ func TestReplacedAtOnce(t *testing.T) {
 	s := d.over(t)
 	for _, name := range []string{"found", "made", "replaced"} {
 		post, ok := s.PostOf(d.at(name))
-		if now, err := stateAt(unix.AT_FDCWD, d.at(name), 0); err != nil || !ok || post.State.ID == now.ID {
+		if now, err := disk.StateAt(unix.AT_FDCWD, d.at(name), 0); err != nil || !ok || post.State.ID == now.ID {
 			t.Errorf("%s: the step left %+v, %v, and there is %+v, %v", name, post.State, ok, now, err)
 		}
 	}
@@ -164,7 +168,7 @@ func TestReplacedAtOnce(t *testing.T) {
 	if err != nil || len(v.Conflicts) != 3 {
 		t.Fatalf("an undo: %+v, %v", v, err)
 	}
-	if _, err := d.undo(t, Request{Steps: []uint64{1}, Mode: KeepBoth}); err != nil {
+	if _, err := d.undo(t, Request{Steps: []uint64{1}, Mode: journal.KeepBoth}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{

@@ -1,5 +1,12 @@
 package history
 
+import (
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+
+	"carrel/internal/history/steplog"
+)
+
 // A file may have names that no step has met. A step that writes to it by one name,
 // and removes that, leaves no path at which its state could be looked at: the link
 // that the store got has it.
@@ -19,7 +26,7 @@ func (w *Writer) beyond() error {
 		if !changed || named || anchor == 0 {
 			continue
 		}
-		if err := w.writeBeyond(Bytes(g.members[0].origin), id, anchor, g.grant); err != nil {
+		if err := w.writeBeyond(journal.Bytes(g.members[0].origin), id, anchor, g.grant); err != nil {
 			return err
 		}
 	}
@@ -27,16 +34,16 @@ func (w *Writer) beyond() error {
 }
 
 // beyondOf is beyond for a step whose writer was killed.
-func (w *Writer) beyondOf(st *Step) error {
-	named := make(map[ID]bool)
+func (w *Writer) beyondOf(st *steplog.Step) error {
+	named := make(map[journal.ID]bool)
 	for _, s := range w.byOrigin() {
 		if now, err := w.look(s); err == nil {
 			named[now.ID] = true
 		}
 	}
-	told := make(map[ID]bool)
+	told := make(map[journal.ID]bool)
 	for i := range st.Pres() {
-		p := &st.pres[i]
+		p := &st.Pres()[i]
 		id := p.State.ID
 		if p.Inode.Segment != w.segment || named[id] || told[id] {
 			continue
@@ -51,13 +58,13 @@ func (w *Writer) beyondOf(st *Step) error {
 
 // writeBeyond looks at a file by its link; by is what is known of how the step wrote to it,
 // nil for nothing.
-func (w *Writer) writeBeyond(path Bytes, id ID, anchor uint64, by *grant) error {
-	st, err := stateAt(w.objects, objectName(anchor), withXattrs)
+func (w *Writer) writeBeyond(path journal.Bytes, id journal.ID, anchor uint64, by *grant) error {
+	st, err := disk.StateAt(w.objects, journal.ObjectName(anchor), disk.WithXattrs)
 	if err != nil || st.ID != id {
 		return err
 	}
 	if by.closed() && (st.Size != by.left.Size || st.Mtime != by.left.Mtime) { // another program has written to it since
 		st = by.leftWith(&st)
 	}
-	return w.write(&Record{Beyond: &Beyond{Path: path, State: st}})
+	return w.write(&journal.Record{Beyond: &journal.Beyond{Path: path, State: st}})
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // room is what may still be copied by one step. Links and clones cost nothing now
@@ -93,11 +95,11 @@ func (p *Plan) growth() (n int64) {
 	for i := range p.actions {
 		a := &p.actions[i]
 		switch a.Verb {
-		case take:
+		case journal.Take:
 			n += max(0, a.State.Size)
-		case put:
+		case journal.Put:
 			n -= max(0, a.State.Size)
-		case swap:
+		case journal.Swap:
 			was, _ := p.Step.PreOf(string(a.Path))
 			n += a.State.Size - was.State.Size
 		}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // TestBudgetOfCopies: what would have to be copied beyond a limit is written down
@@ -61,7 +63,7 @@ func TestBudgetOfCopies(t *testing.T) {
 		if _, err := d.undo(t, Request{Steps: []uint64{step.Number}}); !errors.As(err, &refused) || len(refused.Paths) != 2 {
 			t.Fatalf("without a mode: %v", err)
 		}
-		v, err := d.undo(t, Request{Steps: []uint64{step.Number}, Mode: Skip})
+		v, err := d.undo(t, Request{Steps: []uint64{step.Number}, Mode: journal.Skip})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +113,7 @@ func (d *desk) fillSteps(t *testing.T, runs string, kilobytes ...int) {
 			t.Fatal(err)
 		}
 		d.w = w
-		if _, err := w.Begin(Begin{Kind: StepRun, Run: runs[i : i+1]}); err != nil {
+		if _, err := w.Begin(journal.Begin{Kind: journal.StepRun, Run: runs[i : i+1]}); err != nil {
 			t.Fatal(err)
 		}
 		d.write(t, name, "changed")

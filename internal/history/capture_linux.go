@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // LostError says that something cannot be kept, and so would not come back.
@@ -21,12 +24,12 @@ func (e *LostError) Error() string { return fmt.Sprintf("%q cannot be kept: %s",
 // name is linked, which costs nothing, if nobody could still write to it;
 // anything else is cloned, or copied with its holes where there is room for it.
 // by is the link, nil for a copy.
-func keep(dir int, name string, st *State, objects int, number string, leaving bool, r *room) (by *hardLink, err error) {
+func keep(dir int, name string, st *journal.State, objects int, number string, leaving bool, r *room) (by *hardLink, err error) {
 	open := func(flags int) (int, error) {
 		if name == "" { // it is what is pinned
-			return unix.Open(procPath(dir), flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+			return unix.Open(disk.ProcPath(dir), flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		}
-		return openAt(dir, name, flags)
+		return disk.OpenAt(dir, name, flags)
 	}
 	fd, err := open(unix.O_RDONLY | unix.O_NOATIME)
 	if err == unix.EPERM {
@@ -47,14 +50,14 @@ func keep(dir int, name string, st *State, objects int, number string, leaving b
 		}
 	}()
 	leased := leaving && lease(fd)
-	was, err := stateAt(fd, "", 0)
+	was, err := disk.StateAt(fd, "", 0)
 	switch {
 	case err != nil:
 		return nil, err
 	case was.ID != st.ID:
 		return nil, unix.ESTALE
 	case leased:
-		if err = linkOpen(fd, objects, number); err == unix.ENOENT || err == unix.EPERM {
+		if err = disk.LinkOpen(fd, objects, number); err == unix.ENOENT || err == unix.EPERM {
 			err = linkTo(dir, name, st, objects, number)
 		}
 		if err == nil {
@@ -91,16 +94,16 @@ func readLease(fd int) error {
 
 // linkTo gives the file a second name in the store, and makes sure that it is
 // the one that was looked at.
-func linkTo(dir int, name string, st *State, objects int, number string) error {
-	if err := linkAt(dir, name, objects, number); err != nil {
+func linkTo(dir int, name string, st *journal.State, objects int, number string) error {
+	if err := disk.LinkAt(dir, name, objects, number); err != nil {
 		return err
 	}
-	now, err := stateAt(objects, number, 0)
+	now, err := disk.StateAt(objects, number, 0)
 	if err == nil && now.ID != st.ID {
 		err = unix.ESTALE
 	}
 	if err != nil {
-		_ = unlinkAt(objects, number, 0)
+		_ = disk.UnlinkAt(objects, number, 0)
 	}
 	return err
 }
@@ -116,32 +119,32 @@ func copyTo(fd int, objects int, number string, r *room) error {
 // copyState clones or copies an open file, and gives the state that it was in.
 // What is written to meanwhile is copied again: an object is one state and no
 // mixture. r may be nil, for as much as there is.
-func copyState(fd int, objects int, number string, r *room) (State, error) {
-	to, err := createAt(objects, number)
+func copyState(fd int, objects int, number string, r *room) (journal.State, error) {
+	to, err := disk.CreateAt(objects, number)
 	if err != nil {
-		return State{}, ofStore(err)
+		return journal.State{}, disk.OfStore(err)
 	}
 	defer unix.Close(to)
-	fail := func(err error) (State, error) {
-		_ = unlinkAt(objects, number, 0)
+	fail := func(err error) (journal.State, error) {
+		_ = disk.UnlinkAt(objects, number, 0)
 		var l *LostError
 		if errors.As(err, &l) {
-			return State{}, err
+			return journal.State{}, err
 		}
-		return State{}, ofStore(err)
+		return journal.State{}, disk.OfStore(err)
 	}
 	for range copyTries {
-		before, err := stateAt(fd, "", 0)
+		before, err := disk.StateAt(fd, "", 0)
 		if err != nil {
 			return fail(err)
 		}
-		if clone(to, fd) == nil {
-			if after, err := stateAt(fd, "", 0); err != nil {
+		if disk.Clone(to, fd) == nil {
+			if after, err := disk.StateAt(fd, "", 0); err != nil {
 				return fail(err)
 			} else if unwritten(&before, &after) {
 				return before, nil
 			}
-			if err := truncate(to, 0); err != nil {
+			if err := disk.Truncate(to, 0); err != nil {
 				return fail(err)
 			}
 			continue
@@ -154,14 +157,14 @@ func copyState(fd int, objects int, number string, r *room) (State, error) {
 		if err := copyHoles(fd, to, before.Size); err != nil {
 			return fail(err)
 		}
-		after, err := stateAt(fd, "", 0)
+		after, err := disk.StateAt(fd, "", 0)
 		if err != nil {
 			return fail(err)
 		}
 		if unwritten(&before, &after) {
 			return before, nil
 		}
-		if err := truncate(to, 0); err != nil {
+		if err := disk.Truncate(to, 0); err != nil {
 			return fail(err)
 		}
 	}
@@ -169,7 +172,7 @@ func copyState(fd int, objects int, number string, r *room) (State, error) {
 }
 
 // unwritten says whether nobody changed a file in between.
-func unwritten(a, b *State) bool {
+func unwritten(a, b *journal.State) bool {
 	return a.Mtime == b.Mtime && a.Ctime == b.Ctime && a.Size == b.Size
 }
 
@@ -179,7 +182,7 @@ func copyHoles(from, to int, size int64) error {
 	for at := int64(0); at < size; {
 		data, err := unix.Seek(from, at, unix.SEEK_DATA)
 		if err == unix.ENXIO {
-			return truncate(to, size) // a hole at the end
+			return disk.Truncate(to, size) // a hole at the end
 		}
 		if err != nil {
 			data = at // no such question here
@@ -189,7 +192,7 @@ func copyHoles(from, to int, size int64) error {
 			end = size
 		}
 		for at = data; at < end; {
-			if err := try("copy"); err != nil {
+			if err := disk.Try("copy"); err != nil {
 				return err
 			}
 			src, dst := at, at
@@ -229,7 +232,7 @@ func copyBuffered(from, to int, at, end int64) (int, error) {
 // then the change must not happen.
 func lost(err error) string {
 	var l *LostError
-	var s *storeError
+	var s *disk.StoreError
 	switch {
 	case errors.As(err, &l):
 		return l.Why

@@ -6,7 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
+	"carrel/internal/pathname"
 )
 
 // carrier makes of a decision what is done, path by path: the actions, and what is
@@ -15,30 +19,30 @@ type carrier struct {
 	*present
 	*graph.Decision
 	plan   *Plan
-	fresh  func() Object
+	fresh  func() journal.Object
 	where  map[graph.Node]graph.Place // directories that have another entry by now
 	gone   map[graph.Node]bool        // directories that are removed by now
-	parked map[graph.Node]Object
-	early  map[graph.Node]bool    // files that were changed already
-	kept   map[graph.Node]Object  // what their content becomes
-	inodes map[string]Object      // links of what lives on, by the path that it had
-	copied map[graph.Node]bool    // what lives on, and the store can only copy
-	used   map[graph.Place]Object // links that become names
+	parked map[graph.Node]journal.Object
+	early  map[graph.Node]bool            // files that were changed already
+	kept   map[graph.Node]journal.Object  // what their content becomes
+	inodes map[string]journal.Object      // links of what lives on, by the path that it had
+	copied map[graph.Node]bool            // what lives on, and the store can only copy
+	used   map[graph.Place]journal.Object // links that become names
 	ends   map[graph.Node][]graph.Place
 	names  map[graph.Node][]graph.Place // that files have at this point of the plan
 }
 
 // carry fills in a plan.
-func (p *present) carry(d *graph.Decision, plan *Plan, fresh func() Object) error {
+func (p *present) carry(d *graph.Decision, plan *Plan, fresh func() journal.Object) error {
 	c := &carrier{
 		present: p, Decision: d, plan: plan, fresh: fresh, where: make(map[graph.Node]graph.Place), gone: make(map[graph.Node]bool),
-		parked: make(map[graph.Node]Object), early: make(map[graph.Node]bool), kept: make(map[graph.Node]Object),
-		inodes: make(map[string]Object), copied: make(map[graph.Node]bool), used: make(map[graph.Place]Object), ends: make(map[graph.Node][]graph.Place),
+		parked: make(map[graph.Node]journal.Object), early: make(map[graph.Node]bool), kept: make(map[graph.Node]journal.Object),
+		inodes: make(map[string]journal.Object), copied: make(map[graph.Node]bool), used: make(map[graph.Place]journal.Object), ends: make(map[graph.Node][]graph.Place),
 		names: make(map[graph.Node][]graph.Place),
 	}
 	c.tell()
 	ops := d.Plan(p)
-	plan.actions = make([]action, 0, len(ops))
+	plan.actions = make([]journal.Action, 0, len(ops))
 	for i := range ops {
 		if err := c.act(&ops[i]); err != nil {
 			return err
@@ -51,10 +55,10 @@ func (p *present) carry(d *graph.Decision, plan *Plan, fresh func() Object) erro
 // now gives the path of an entry at this point of the plan.
 func (c *carrier) now(at graph.Place) string {
 	parts := []string{at.Name}
-	for dir := at.Dir; len(parts) < pathDepth; {
-		if root := c.relations.nodes[dir].root; root != "" {
+	for dir := at.Dir; len(parts) < relate.PathDepth; {
+		if root := c.Relations.Nodes[dir].Root; root != "" {
 			slices.Reverse(parts)
-			return join(root, strings.Join(parts, "/"))
+			return pathname.Join(root, strings.Join(parts, "/"))
 		}
 		above, moved := c.where[dir]
 		if !moved {
@@ -69,30 +73,30 @@ func (c *carrier) now(at graph.Place) string {
 }
 
 // live is the state of a node's inode before anything is done.
-func (c *carrier) live(n graph.Node) State { return c.present.now(n).state }
+func (c *carrier) live(n graph.Node) journal.State { return c.present.now(n).state }
 
-var verbOf = map[graph.Verb]verb{
-	graph.PutAside: aside, graph.Take: take, graph.Drop: drop, graph.Rmdir: rmdir, graph.Mkdir: mkdir, graph.MakeLink: symlink,
-	graph.Mknod: mknod, graph.MakeEmpty: empty, graph.Put: put, graph.Link: link, graph.Swap: swap, graph.Rewrite: rewrite, graph.SetMeta: meta,
+var verbOf = map[graph.Verb]journal.Verb{
+	graph.PutAside: journal.Aside, graph.Take: journal.Take, graph.Drop: journal.Drop, graph.Rmdir: journal.RemoveDir, graph.Mkdir: journal.MakeDir, graph.MakeLink: journal.MakeSymlink,
+	graph.Mknod: journal.MakeNode, graph.MakeEmpty: journal.Empty, graph.Put: journal.Put, graph.Link: journal.MakeLink, graph.Swap: journal.Swap, graph.Rewrite: journal.Rewrite, graph.SetMeta: journal.SetMeta,
 }
 
 // act adds the action of one operation.
 func (c *carrier) act(op *graph.Op) error {
-	a := action{Verb: verbOf[op.Verb]}
-	if n := c.relations.nodes; op.At == (graph.Place{}) && n[op.Node].root != "" && !isRoot(c.roots, n[op.Node].root) {
+	a := journal.Action{Verb: verbOf[op.Verb]}
+	if n := c.Relations.Nodes; op.At == (graph.Place{}) && n[op.Node].Root != "" && !disk.IsRoot(c.roots, n[op.Node].Root) {
 		return nil // the directory of a root that is a file
 	}
 	if op.At == (graph.Place{}) {
 		if err := c.placeless(op, &a); err != nil {
 			return err
 		}
-	} else if a.Path = Bytes(c.now(op.At)); a.Path == "" {
+	} else if a.Path = journal.Bytes(c.now(op.At)); a.Path == "" {
 		return fmt.Errorf("%q: the directory that it was in is not there", op.At.Name)
 	}
 	switch op.Verb {
 	case graph.PutAside:
 		st := c.live(op.Node)
-		a.State = State{Kind: st.Kind, ID: st.ID, Target: Bytes(op.To.Name)}
+		a.State = journal.State{Kind: st.Kind, ID: st.ID, Target: journal.Bytes(op.To.Name)}
 		c.moved(op.Node, op.To)
 	case graph.Take:
 		c.take(op, &a)
@@ -103,40 +107,40 @@ func (c *carrier) act(op *graph.Op) error {
 			break
 		}
 		if left := c.named(op.Node, op.At, graph.Place{}); len(left) > 0 {
-			a.State.Target = Bytes(c.now(left[0]))
+			a.State.Target = journal.Bytes(c.now(left[0]))
 		} else {
 			a.To = c.present.now(op.Node).anchor
 		}
 	case graph.Mkdir:
-		a.State.Kind = Dir
+		a.State.Kind = journal.Dir
 		c.moved(op.Node, op.At)
 	case graph.MakeLink, graph.Mknod:
 		st := c.stateOf(op.Node)
-		a.State = State{Kind: st.Kind, Target: st.Target}
+		a.State = journal.State{Kind: st.Kind, Target: st.Target}
 	case graph.MakeEmpty:
-		a.State.Kind = File
+		a.State.Kind = journal.File
 	case graph.Put:
 		c.put(op, &a)
 	case graph.Link:
-		a.State = State{Kind: File, Target: Bytes(c.now(op.To))}
+		a.State = journal.State{Kind: journal.File, Target: journal.Bytes(c.now(op.To))}
 	case graph.Swap:
-		if c.files[string(a.Path)] { // its directory is not to be changed
-			a.Verb = rewrite
+		if c.Files[string(a.Path)] { // its directory is not to be changed
+			a.Verb = journal.Rewrite
 			c.rewrite(op, &a)
 			break
 		}
-		a.State, a.Object = c.live(op.Was), c.versions[op.Version].object
+		a.State, a.Object = c.live(op.Was), c.Versions[op.Version].Object
 		if op.Keep == graph.Anchored {
 			a.Object = c.present.now(op.Node).anchor
 			c.used[op.At] = a.Object
 		}
-		a.Holds = c.versions[op.Version].state.Size + 1
+		a.Holds = c.Versions[op.Version].State.Size + 1
 		c.kept[op.Was] = a.Object
 	case graph.Rewrite:
 		c.rewrite(op, &a)
 	case graph.SetMeta:
 		a.State = c.stateOf(op.Node)
-		setMetaOf(&a.State, op.Meta)
+		relate.SetMetaOf(&a.State, op.Meta)
 		c.early[op.Node] = true
 	default:
 		return fmt.Errorf("%v is no operation of an undo", op.Verb)
@@ -169,33 +173,33 @@ func (c *carrier) named(n graph.Node, less, more graph.Place) []graph.Place {
 }
 
 // placeless says where something is that no entry of the tree leads to.
-func (c *carrier) placeless(op *graph.Op, a *action) error {
-	n := c.relations.nodes[op.Node]
-	if n.root != "" {
-		a.Path = Bytes(n.root)
+func (c *carrier) placeless(op *graph.Op, a *journal.Action) error {
+	n := c.Relations.Nodes[op.Node]
+	if n.Root != "" {
+		a.Path = journal.Bytes(n.Root)
 		return nil
 	}
-	if a.In = c.present.now(op.Node).anchor; a.In == (Object{}) {
+	if a.In = c.present.now(op.Node).anchor; a.In == (journal.Object{}) {
 		return fmt.Errorf("node %d has no name", op.Node)
 	}
-	a.was = c.present.now(op.Node).held
-	if names := slices.Concat(n.names, n.last); len(names) > 0 {
-		a.last = c.relations.path(names[0])
+	a.Known.Was = c.present.now(op.Node).held
+	if names := slices.Concat(n.Names, n.Last); len(names) > 0 {
+		a.Known.Last = c.Relations.Path(names[0])
 	}
 	return nil
 }
 
 // stateOf is what is known of a node: of one that is made of another, of that.
-func (c *carrier) stateOf(n graph.Node) State {
+func (c *carrier) stateOf(n graph.Node) journal.State {
 	for i := range c.Copies {
 		if c.Copies[i].Node == n {
 			n = c.Copies[i].From
 		}
 	}
-	if st := c.live(n); st.Kind != Absent {
+	if st := c.live(n); st.Kind != journal.Absent {
 		return st
 	}
-	return c.relations.nodes[n].state
+	return c.Relations.Nodes[n].State
 }
 
 func (c *carrier) moved(n graph.Node, to graph.Place) {
@@ -205,14 +209,14 @@ func (c *carrier) moved(n graph.Node, to graph.Place) {
 	}
 }
 
-func (c *carrier) take(op *graph.Op, a *action) {
+func (c *carrier) take(op *graph.Op, a *journal.Action) {
 	a.Object, a.State = c.fresh(), c.live(op.Node)
 	if c.early[op.Node] {
 		a.State.Size = -1
 	}
 	switch op.Keep {
 	case graph.Parked:
-		c.parked[op.Node], a.Whole = a.Object, a.State.Kind != Dir
+		c.parked[op.Node], a.Whole = a.Object, a.State.Kind != journal.Dir
 	case graph.Anchored:
 		if !c.crosses(string(a.Path)) {
 			c.inodes[string(a.Path)] = a.Object
@@ -225,44 +229,44 @@ func (c *carrier) take(op *graph.Op, a *action) {
 	}
 }
 
-func (c *carrier) put(op *graph.Op, a *action) {
+func (c *carrier) put(op *graph.Op, a *journal.Action) {
 	switch op.Keep {
 	case graph.Parked:
 		a.Object, a.State = c.parked[op.Node], c.live(op.Node)
-		a.State.Size, a.Whole = -1, a.State.Kind != Dir
+		a.State.Size, a.Whole = -1, a.State.Kind != journal.Dir
 		c.moved(op.Node, op.At)
 	case graph.Anchored:
 		now := c.present.now(op.Node)
-		a.Object, a.State = now.anchor, State{Kind: now.held.Kind, Size: -1, Mtime: now.held.Mtime}
+		a.Object, a.State = now.anchor, journal.State{Kind: now.held.Kind, Size: -1, Mtime: now.held.Mtime}
 		c.used[op.At] = a.Object
 	case graph.Copied:
-		v := c.versions[op.Of]
-		a.Verb, a.Object, a.State, a.Holds = duplicate, v.object, State{Kind: File, Size: v.state.Size}, v.state.Size+1
+		v := c.Versions[op.Of]
+		a.Verb, a.Object, a.State, a.Holds = journal.Duplicate, v.Object, journal.State{Kind: journal.File, Size: v.State.Size}, v.State.Size+1
 		switch {
-		case v.state.Kind == Symlink:
-			a.Verb, a.State, a.Holds = symlink, State{Kind: Symlink, Target: v.state.Target}, 0
-		case v.object == (Object{}):
-			a.Verb = empty
+		case v.State.Kind == journal.Symlink:
+			a.Verb, a.State, a.Holds = journal.MakeSymlink, journal.State{Kind: journal.Symlink, Target: v.State.Target}, 0
+		case v.Object == (journal.Object{}):
+			a.Verb = journal.Empty
 		}
 	default:
-		v := c.versions[op.Version]
-		a.Object, a.State = v.object, State{Kind: File, Size: v.state.Size, Mtime: v.state.Mtime}
+		v := c.Versions[op.Version]
+		a.Object, a.State = v.Object, journal.State{Kind: journal.File, Size: v.State.Size, Mtime: v.State.Mtime}
 	}
 }
 
-func (c *carrier) rewrite(op *graph.Op, a *action) {
-	v := c.versions[op.Version]
-	a.To, a.Object = c.fresh(), v.object
+func (c *carrier) rewrite(op *graph.Op, a *journal.Action) {
+	v := c.Versions[op.Version]
+	a.To, a.Object = c.fresh(), v.Object
 	st := c.live(op.Node)
-	if st.Kind == Absent {
+	if st.Kind == journal.Absent {
 		st = c.present.now(op.Node).held
 	}
-	a.State = State{Kind: File, ID: st.ID, Size: st.Size, Mtime: st.Mtime}
+	a.State = journal.State{Kind: journal.File, ID: st.ID, Size: st.Size, Mtime: st.Mtime}
 	if c.early[op.Node] {
 		a.State.Size = -1
 	}
-	if v.object != (Object{}) {
-		a.Holds = v.state.Size + 1
+	if v.Object != (journal.Object{}) {
+		a.Holds = v.State.Size + 1
 	}
 	c.kept[op.Node], c.early[op.Node] = a.To, true
 }
@@ -281,7 +285,7 @@ func (c *carrier) note() {
 			entries++
 		}
 	}
-	c.plan.pre, c.plan.posts = make([]Pre, 0, entries), make([]Post, 0, entries)
+	c.plan.pre, c.plan.posts = make([]journal.Pre, 0, entries), make([]journal.Post, 0, entries)
 	pre, post, beyond := make(map[string]bool, entries), make(map[string]bool, entries), make(map[graph.Node]bool)
 	addPre := func(at graph.Place) {
 		path := c.path(at)
@@ -289,7 +293,7 @@ func (c *carrier) note() {
 			return
 		}
 		pre[path] = true
-		b := Pre{Path: Bytes(path), Inode: c.inodes[path]}
+		b := journal.Pre{Path: journal.Bytes(path), Inode: c.inodes[path]}
 		if s := c.look1(at); s != nil && s.node != 0 {
 			b.State, b.Was = s.state, c.rebound[s.node]
 			if _, is := changed[s.node]; is || c.copied[s.node] {
@@ -308,7 +312,7 @@ func (c *carrier) note() {
 			return
 		}
 		post[path] = true
-		q := Post{Path: Bytes(path), Planned: true, From: c.used[at], Timed: c.timed(n)}
+		q := journal.Post{Path: journal.Bytes(path), Planned: true, From: c.used[at], Timed: c.timed(n)}
 		if n != 0 {
 			c.origin(&q, n, changed)
 		}
@@ -328,11 +332,11 @@ func (c *carrier) note() {
 			}
 		}
 		// Of an entry the directory, which has another time afterwards.
-		if root := c.relations.nodes[s.Node].root; root != "" {
-			if !pre[root] && isRoot(c.roots, root) {
+		if root := c.Relations.Nodes[s.Node].Root; root != "" {
+			if !pre[root] && disk.IsRoot(c.roots, root) {
 				pre[root], post[root] = true, true
-				c.plan.pre = append(c.plan.pre, Pre{Path: Bytes(root), State: c.live(s.Node), Object: c.kept[s.Node]})
-				c.plan.posts = append(c.plan.posts, Post{Path: Bytes(root), Origin: Bytes(root), Planned: true, Timed: c.timed(s.Node)})
+				c.plan.pre = append(c.plan.pre, journal.Pre{Path: journal.Bytes(root), State: c.live(s.Node), Object: c.kept[s.Node]})
+				c.plan.posts = append(c.plan.posts, journal.Post{Path: journal.Bytes(root), Origin: journal.Bytes(root), Planned: true, Timed: c.timed(s.Node)})
 			}
 			continue
 		}
@@ -346,7 +350,7 @@ func (c *carrier) note() {
 	c.noteWithin(changed)
 	// A directory comes before what is in it: read the other way round, its name would stand
 	// for what the records had there last.
-	slices.SortStableFunc(c.plan.pre, func(a, b Pre) int { return cmp.Compare(depth(a.Path), depth(b.Path)) })
+	slices.SortStableFunc(c.plan.pre, func(a, b journal.Pre) int { return cmp.Compare(pathname.Depth(a.Path), pathname.Depth(b.Path)) })
 }
 
 // staysAt gives a name that a file has before and afterwards. It is written down with
@@ -366,7 +370,7 @@ func (c *carrier) staysAt(n graph.Node) (graph.Place, bool) {
 
 // noteBeyond writes down a file that only has names outside afterwards, as long as the
 // store has a link of it.
-func (c *carrier) noteBeyond(n graph.Node, path Bytes, changed map[graph.Node]graph.Version) {
+func (c *carrier) noteBeyond(n graph.Node, path journal.Bytes, changed map[graph.Node]graph.Version) {
 	if c.Unmet(n) == 0 {
 		return
 	}
@@ -376,31 +380,31 @@ func (c *carrier) noteBeyond(n graph.Node, path Bytes, changed map[graph.Node]gr
 	}
 	link := c.present.now(n).anchor
 	for _, at := range c.Names(n) {
-		if o := c.inodes[c.path(at)]; o != (Object{}) {
+		if o := c.inodes[c.path(at)]; o != (journal.Object{}) {
 			link = o
 		}
 	}
-	if link != (Object{}) {
-		c.plan.beyond = append(c.plan.beyond, Beyond{Path: path, As: c.as(n, changed), Link: link})
+	if link != (journal.Object{}) {
+		c.plan.beyond = append(c.plan.beyond, journal.Beyond{Path: path, As: c.as(n, changed), Link: link})
 	}
 }
 
 // noteGone writes down which names a file no longer has: without one it is lost to the
 // history, which can only bring a copy of it back.
 func (c *carrier) noteGone(n graph.Node) {
-	for _, at := range c.relations.nodes[n].names {
-		if path := c.relations.path(at); path != "" && !slices.Contains(c.Names(n), at) {
-			c.plan.pre = append(c.plan.pre, Pre{Path: Bytes(path)})
+	for _, at := range c.Relations.Nodes[n].Names {
+		if path := c.Relations.Path(at); path != "" && !slices.Contains(c.Names(n), at) {
+			c.plan.pre = append(c.plan.pre, journal.Pre{Path: journal.Bytes(path)})
 		}
 	}
 }
 
 // origin says what will be at a path: what it is called now, and what a step found
 // that it is.
-func (c *carrier) origin(q *Post, n graph.Node, changed map[graph.Node]graph.Version) {
+func (c *carrier) origin(q *journal.Post, n graph.Node, changed map[graph.Node]graph.Version) {
 	for i, at := range c.Names(n) {
 		if path := c.path(at); i == 0 || path == string(q.Path) {
-			q.Origin = Bytes(path)
+			q.Origin = journal.Bytes(path)
 		}
 	}
 	if _, is := changed[n]; is || len(q.Origin) == 0 {
@@ -409,16 +413,16 @@ func (c *carrier) origin(q *Post, n graph.Node, changed map[graph.Node]graph.Ver
 }
 
 // as names what a step found that a node will be; nil for what no step found.
-func (c *carrier) as(n graph.Node, changed map[graph.Node]graph.Version) *As {
+func (c *carrier) as(n graph.Node, changed map[graph.Node]graph.Version) *journal.As {
 	v, is := changed[n]
 	if !is {
-		v = c.relations.nodes[n].content
+		v = c.Relations.Nodes[n].Content
 	}
-	if int(v) >= len(c.versions) || v == graph.Dead || c.versions[v].at.step == 0 {
+	if int(v) >= len(c.Versions) || v == graph.Dead || c.Versions[v].At.Step == 0 {
 		return nil
 	}
-	at := c.versions[v].at
-	return &As{Step: at.step, Path: Bytes(at.path), Content: is}
+	at := c.Versions[v].At
+	return &journal.As{Step: at.Step, Path: journal.Bytes(at.Path), Content: is}
 }
 
 // noteWithin writes down what was in files that only have names outside, and get one
@@ -434,13 +438,13 @@ func (c *carrier) noteWithin(changed map[graph.Node]graph.Version) {
 			continue
 		}
 		at := graph.Place{Dir: s.Node, Name: s.Name}
-		in := &Within{State: c.present.now(s.To.N).held}
+		in := &journal.Within{State: c.present.now(s.To.N).held}
 		if _, is := changed[s.To.N]; is {
 			in.Object = c.kept[s.To.N]
 		}
 		path := c.path(at)
 		if path == "" && set[s.To.N] {
-			c.plan.pre = append(c.plan.pre, Pre{Path: Bytes(c.then(at)), Within: in})
+			c.plan.pre = append(c.plan.pre, journal.Pre{Path: journal.Bytes(c.then(at)), Within: in})
 		}
 		if path == "" {
 			continue

@@ -7,6 +7,9 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // blockBytes is the unit of st_blocks of stat(2).
@@ -18,7 +21,7 @@ func lookStored(dir int, name string) (stored, error) {
 		return stored{}, err
 	}
 	return stored{
-		kind: kindOf(st.Mode), mode: st.Mode & 0o7777, size: st.Size, disk: st.Blocks * blockBytes,
+		kind: disk.KindOf(st.Mode), mode: st.Mode & 0o7777, size: st.Size, disk: st.Blocks * blockBytes,
 		links: uint64(st.Nlink), device: st.Dev, inode: st.Ino,
 	}, nil
 }
@@ -32,18 +35,18 @@ type entry struct {
 
 // eachObject calls do for everything that lies where objects do. What has no name
 // that we give is told with the zero Object.
-func (s *Store) eachObject(do func(o Object, e entry) error) error {
+func (s *Store) eachObject(do func(o journal.Object, e entry) error) error {
 	return s.eachName("objects", func(e entry) error {
-		if e.is.kind != Dir || !validSegment(e.name) {
-			return do(Object{}, e)
+		if e.is.kind != journal.Dir || !journal.ValidSegment(e.name) {
+			return do(journal.Object{}, e)
 		}
 		segment := e.name
 		err := s.eachName(e.at, func(e entry) error {
 			n, ok := objectNumber(e.name)
 			if !ok {
-				return do(Object{}, e)
+				return do(journal.Object{}, e)
 			}
-			return do(Object{segment, n}, e)
+			return do(journal.Object{Segment: segment, Number: n}, e)
 		})
 		if errors.Is(err, unix.ENOENT) {
 			return nil // it has gone meanwhile

@@ -1,5 +1,7 @@
 package history
 
+import "carrel/internal/history/journal"
+
 // Op is what a change does to a path.
 type Op uint8
 
@@ -25,7 +27,7 @@ type Change struct {
 	Name, ToName       string
 	// Is is what Pinned is, In and ToIn are what Dir and ToDir are: without the time of
 	// birth, and zero where that is not known.
-	Is, In, ToIn ID
+	Is, In, ToIn journal.ID
 
 	// Opens: from then on Path is open for writing, or was for a moment. Of a Content
 	// that failed it may be taken back before After.

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // TestSizeAndTimeHideNothing: whoever changes a file and gives it its size and time
@@ -31,7 +34,7 @@ func TestSizeAndTimeHideNothing(t *testing.T) {
 		d.end(t)
 		d.close(t)
 		changes := d.read(t).Steps[0].Changes()
-		if len(changes) != 1 || changes[0].What != Modified || changes[0].Path != d.at("a") {
+		if len(changes) != 1 || changes[0].What != steplog.Modified || changes[0].Path != d.at("a") {
 			t.Errorf("by another file: %v: %+v", other, changes)
 		}
 	}
@@ -47,7 +50,7 @@ func TestLongCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.w = w
-		if _, err := w.Begin(Begin{Kind: StepRun, Command: Argv(argv)}); err != nil {
+		if _, err := w.Begin(journal.Begin{Kind: journal.StepRun, Command: Argv(argv)}); err != nil {
 			t.Fatal(err)
 		}
 		d.remove(t, "a")
@@ -116,7 +119,7 @@ func TestWrittenWhereNobodySearches(t *testing.T) {
 			d.remove(t, "l2")
 		}
 		d.chmod(t, "dir", 0o200)
-		n, err := d.w.End(0, &Begin{Kind: StepRun})
+		n, err := d.w.End(0, &journal.Begin{Kind: journal.StepRun})
 		if n != 2 || err != nil {
 			t.Fatalf("%s: %d, %v", name, n, err)
 		}

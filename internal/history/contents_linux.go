@@ -10,7 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
+	"carrel/internal/history/steplog"
 )
 
 // errContentGone says that nobody holds a content any more.
@@ -19,17 +23,17 @@ var errContentGone = errors.New("its content is no longer kept")
 // Contents opens what a file held before and after a step; nil where there was no
 // file. What a step found is an object as long as the step is not taken back; what
 // it left is what the next step found, or what is there.
-func (s *Store) Contents(l *Log, step *Step, path string) (before, after io.ReadCloser, err error) {
+func (s *Store) Contents(l *Log, step *steplog.Step, path string) (before, after io.ReadCloser, err error) {
 	origin := path
 	post, left := step.PostOf(path)
 	if left && len(post.Origin) > 0 {
 		origin = string(post.Origin)
 	}
 	pre, found := step.PreOf(origin)
-	if found && pre.State.Kind == File {
+	if found && pre.State.Kind == journal.File {
 		before, err = s.openSide(l, step, origin, true)
 	}
-	if err == nil && left && post.State.Kind == File {
+	if err == nil && left && post.State.Kind == journal.File {
 		after, err = s.openSide(l, step, path, false)
 	}
 	if err != nil {
@@ -43,17 +47,17 @@ func (s *Store) Contents(l *Log, step *Step, path string) (before, after io.Read
 
 // openSide opens a file as a step found it, or as it left it: by the version that it
 // had, wherever that is now.
-func (s *Store) openSide(l *Log, step *Step, path string, before bool) (io.ReadCloser, error) {
+func (s *Store) openSide(l *Log, step *steplog.Step, path string, before bool) (io.ReadCloser, error) {
 	r := s.relationsSince(l, step)
-	f, known := r.found[side{step.Number, path}]
+	f, known := r.Found[relate.Side{Step: step.Number, Path: path}]
 	if !before {
-		f, known = r.left[side{step.Number, path}]
+		f, known = r.Left[relate.Side{Step: step.Number, Path: path}]
 	}
-	if !known || f.version == graph.Dead {
+	if !known || f.Version == graph.Dead {
 		return nil, errContentGone
 	}
-	of := r.class(f.version)
-	for _, v := range append([]graph.Version{of}, r.others[of]...) {
+	of := r.Class(f.Version)
+	for _, v := range append([]graph.Version{of}, r.Others[of]...) {
 		if c, err := s.openVersion(r, v); err == nil {
 			return c, nil
 		}
@@ -63,26 +67,26 @@ func (s *Store) openSide(l *Log, step *Step, path string, before bool) (io.ReadC
 
 // openVersion opens a version of a file: the copy in the store, or the file itself,
 // in the tree or in the store, where it still has it.
-func (s *Store) openVersion(r *relations, v graph.Version) (io.ReadCloser, error) {
-	x := r.versions[v]
-	n := r.nodes[x.node]
-	if x.object != (Object{}) {
-		if st, err := s.stored(x.object); err == nil && st.Kind == File && st.Size == x.state.Size { // else it has gone back
-			return s.openObject(x.object)
+func (s *Store) openVersion(r *relate.Relations, v graph.Version) (io.ReadCloser, error) {
+	x := r.Versions[v]
+	n := r.Nodes[x.Node]
+	if x.Object != (journal.Object{}) {
+		if st, err := s.stored(x.Object); err == nil && st.Kind == journal.File && st.Size == x.State.Size { // else it has gone back
+			return s.openObject(x.Object)
 		}
 	}
-	if x.state.Kind == File && x.state.Size == 0 && x.lost == "" {
+	if x.State.Kind == journal.File && x.State.Size == 0 && x.Lost == "" {
 		return io.NopCloser(&io.LimitedReader{}), nil
 	}
-	if r.class(n.content) == r.class(v) {
-		for _, at := range n.names {
-			if f, err := openAsLeft(r.path(at), &x.state); err == nil {
+	if r.Class(n.Content) == r.Class(v) {
+		for _, at := range n.Names {
+			if f, err := openAsLeft(r.Path(at), &x.State); err == nil {
 				return f, nil
 			}
 		}
 	}
-	for _, o := range n.anchors {
-		if st, err := s.stored(o); err == nil && st.Kind == File && st.Size == x.state.Size && st.Mtime == x.state.Mtime {
+	for _, o := range n.Anchors {
+		if st, err := s.stored(o); err == nil && st.Kind == journal.File && st.Size == x.State.Size && st.Mtime == x.State.Mtime {
 			return s.openObject(o)
 		}
 	}
@@ -90,57 +94,57 @@ func (s *Store) openVersion(r *relations, v graph.Version) (io.ReadCloser, error
 }
 
 // relationsSince gives what a step and all after it say.
-func (s *Store) relationsSince(l *Log, step *Step) *relations {
-	from := l.first(step).Number
+func (s *Store) relationsSince(l *Log, step *steplog.Step) *relate.Relations {
+	from := l.First(step).Number
 	if l.related != nil && l.relatedFrom <= from {
 		return l.related
 	}
-	r := newRelations(s.keptAsLeft)
-	i, _ := slices.BinarySearchFunc(l.known, from, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
-	for _, st := range l.known[i:] {
-		r.follow(st)
+	r := relate.New(s.keptAsLeft)
+	i, _ := slices.BinarySearchFunc(l.Known, from, func(s *steplog.Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	for _, st := range l.Known[i:] {
+		r.Follow(st)
 	}
-	r.classes()
+	r.Classes()
 	l.related, l.relatedFrom = r, from
 	return r
 }
 
 // openAsLeft opens a file on the disk if it still is what a step left.
-func openAsLeft(path string, like *State) (io.ReadCloser, error) {
+func openAsLeft(path string, like *journal.State) (io.ReadCloser, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
 		return nil, errContentGone
 	}
-	st, err := stateAt(fd, "", 0)
-	if err != nil || st.Kind != File || st.Size != like.Size || st.Mtime != like.Mtime {
+	st, err := disk.StateAt(fd, "", 0)
+	if err != nil || st.Kind != journal.File || st.Size != like.Size || st.Mtime != like.Mtime {
 		unix.Close(fd)
 		return nil, errContentGone
 	}
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-func (s *Store) openObject(o Object) (io.ReadCloser, error) {
+func (s *Store) openObject(o journal.Object) (io.ReadCloser, error) {
 	dir, err := s.objectsOf(o.Segment, false)
 	if err != nil {
 		return nil, errContentGone
 	}
 	defer unix.Close(dir)
-	fd, err := unix.Openat(dir, objectName(o.Number), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(dir, journal.ObjectName(o.Number), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, errContentGone
 	}
-	return os.NewFile(uintptr(fd), objectName(o.Number)), nil
+	return os.NewFile(uintptr(fd), journal.ObjectName(o.Number)), nil
 }
 
 // readFile reads a regular file of no more than limit bytes.
 func readFile(dir int, name string, limit int64) ([]byte, error) {
-	fd, err := openAt(dir, name, unix.O_RDONLY)
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	if st, err := stateAt(fd, "", 0); err != nil || st.Kind != File {
+	if st, err := disk.StateAt(fd, "", 0); err != nil || st.Kind != journal.File {
 		return nil, errors.Join(err, errors.New("it is no file"))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
@@ -151,38 +155,38 @@ func readFile(dir int, name string, limit int64) ([]byte, error) {
 }
 
 // anchorsOf finds what the store has of the inode of a node.
-func (p *present) anchorsOf(n *node, x *nodeNow) {
-	for _, o := range n.anchors {
+func (p *present) anchorsOf(n *relate.Node, x *nodeNow) {
+	for _, o := range n.Anchors {
 		st := p.stored(o)
-		if st.Kind == Absent || st.ID != n.id {
+		if st.Kind == journal.Absent || st.ID != n.ID {
 			continue
 		}
 		x.anchor, x.held = o, st
 		x.anchors++
 	}
 	linked := x.anchors
-	for _, v := range n.versions {
-		if o := p.versions[v].object; o != (Object{}) && p.stored(o).ID == n.id {
+	for _, v := range n.Versions {
+		if o := p.Versions[v].Object; o != (journal.Object{}) && p.stored(o).ID == n.ID {
 			linked++
 		}
 	}
 	st := &x.state
-	if st.Kind == Absent {
+	if st.Kind == journal.Absent {
 		st = &x.held
 	}
-	if st.Kind != Absent && st.Kind != Dir {
+	if st.Kind != journal.Absent && st.Kind != journal.Dir {
 		x.unmet = max(0, int(st.Links)-len(x.names)-linked)
 	}
 }
 
 // stored is [Store.stored], once for each object; a failure is told in the end.
-func (p *present) stored(o Object) State {
+func (p *present) stored(o journal.Object) journal.State {
 	if st, known := p.objects[o]; known {
 		return st
 	}
 	st, err := p.store.stored(o)
 	if err != nil && p.failed == nil {
-		p.failed = fmt.Errorf("looking at %s of %s in the history: %w", objectName(o.Number), o.Segment, err)
+		p.failed = fmt.Errorf("looking at %s of %s in the history: %w", journal.ObjectName(o.Number), o.Segment, err)
 	}
 	p.objects[o] = st
 	return st

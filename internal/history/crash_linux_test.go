@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // killed is what a process ends with that is killed in the middle.
@@ -20,7 +23,7 @@ type killed struct{}
 // came that far.
 func crash(at int, do func()) (died bool) {
 	n := 0
-	trial = func(call string) error {
+	disk.Trial = func(call string) error {
 		switch call {
 		case "look", "open":
 			return nil
@@ -31,7 +34,7 @@ func crash(at int, do func()) (died bool) {
 		return nil
 	}
 	defer func() {
-		trial = nil
+		disk.Trial = nil
 		if r := recover(); r != nil {
 			if _, ok := r.(killed); !ok {
 				panic(r)
@@ -54,7 +57,7 @@ func (d *desk) tear() {
 		}
 		at := 0
 		for {
-			_, n := decode(data[at:])
+			_, n := journal.Decode(data[at:])
 			if n == 0 {
 				break
 			}

@@ -5,32 +5,36 @@ import (
 	"fmt"
 	"slices"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )
 
 // relate reads what the steps of the request say, and all that came after the oldest.
 func (u *undo) relate() error {
-	u.known, u.changed = newRelations(u.keptAsLeft), make(map[uint64][]graph.Transition)
-	u.known.betweens = u.log.betweens
+	u.known, u.changed = relate.New(u.keptAsLeft), make(map[uint64][]graph.Transition)
+	u.known.Betweens = u.log.Betweens
 	for _, at := range u.req.Roots {
-		u.known.rootNode(at)
+		u.known.RootNode(at)
 	}
 	if len(u.steps) == 0 {
 		return nil
 	}
 	oldest := u.steps[len(u.steps)-1].Number
 	for _, st := range u.steps { // what an undo knew, its redo has to know
-		oldest = min(oldest, u.log.first(st).Number)
+		oldest = min(oldest, u.log.First(st).Number)
 	}
-	i, _ := slices.BinarySearchFunc(u.log.known, oldest, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
-	if slices.ContainsFunc(u.log.known[i:], (*Step).anchors) {
-		for ; i > 0 && u.log.known[i-1].Damaged == ""; i-- { // for the links that the store had of such files by then
+	i, _ := slices.BinarySearchFunc(u.log.Known, oldest, func(s *steplog.Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	if slices.ContainsFunc(u.log.Known[i:], (*steplog.Step).Anchors) {
+		for ; i > 0 && u.log.Known[i-1].Damaged == ""; i-- { // for the links that the store had of such files by then
 		}
 	}
 	latest := make(map[graph.Key]*graph.Transition)
-	for _, st := range u.log.known[i:] {
-		ts := u.known.follow(st)
+	for _, st := range u.log.Known[i:] {
+		ts := u.known.Follow(st)
 		u.overlap(latest, st, ts)
 		if u.set[st.Number] {
 			u.changed[st.Number] = ts
@@ -40,19 +44,19 @@ func (u *undo) relate() error {
 		}
 	}
 	u.atOnce()
-	return u.log.unreadable
+	return u.log.Unreadable()
 }
 
 // overlap corrects what a step is said to have left at keys that never conflict, where
 // another one found something else in the meantime.
-func (u *undo) overlap(latest map[graph.Key]*graph.Transition, st *Step, ts []graph.Transition) {
+func (u *undo) overlap(latest map[graph.Key]*graph.Transition, st *steplog.Step, ts []graph.Transition) {
 	for i := range ts {
 		t := &ts[i]
 		if !t.Key.Weak() {
 			continue
 		}
 		if was := latest[t.Key]; was != nil && was.To != t.From {
-			if before := u.log.Step(was.Step); before != nil && st.stamp < before.last {
+			if before := u.log.Step(was.Step); before != nil && st.Stamp < before.Last {
 				was.To = t.From
 			}
 		}
@@ -65,24 +69,24 @@ func (u *undo) overlap(latest map[graph.Key]*graph.Transition, st *Step, ts []gr
 func (u *undo) atOnce() {
 	for _, st := range u.steps {
 		for i := range st.Posts() {
-			q := &st.posts[i]
-			other, together := u.log.beside(st, q, u.set)
+			q := &st.Posts()[i]
+			other, together := u.log.Beside(st, q, u.set)
 			if other == 0 && !together {
 				continue
 			}
-			p, root := u.known.place(string(q.Path), false)
+			p, root := u.known.Place(string(q.Path), false)
 			if root != 0 {
 				continue
 			}
-			n := u.known.nodes[u.known.entries[p]]
+			n := u.known.Nodes[u.known.Entries[p]]
 			for j := range u.changed[st.Number] {
 				t := &u.changed[st.Number][j]
-				if t.Key != p.Key() && (n == nil || t.Key.Node != n.number || t.Key.Part == graph.Entry) {
+				if t.Key != p.Key() && (n == nil || t.Key.Node != n.Number || t.Key.Part == graph.Entry) {
 					continue
 				}
 				if other != 0 {
-					u.known.disputed[t.Key] = fmt.Sprintf("step %d changed it at the same time", other)
-					t.To = u.known.nothing(t.Key)
+					u.known.Disputed[t.Key] = fmt.Sprintf("step %d changed it at the same time", other)
+					t.To = u.known.Nothing(t.Key)
 				} else if next := u.nextOf(t, st.Number); next != nil {
 					t.To = next.From
 				}
@@ -105,7 +109,7 @@ func (u *undo) nextOf(t *graph.Transition, after uint64) *graph.Transition {
 
 // transitions are what some steps of the request come to, newest first, of the paths
 // that it is about.
-func (u *undo) transitions(steps []*Step) []graph.Transition {
+func (u *undo) transitions(steps []*steplog.Step) []graph.Transition {
 	var ts []graph.Transition
 	for _, st := range slices.Backward(steps) {
 		ts = append(ts, u.changed[st.Number]...)
@@ -116,8 +120,8 @@ func (u *undo) transitions(steps []*Step) []graph.Transition {
 	found := make(map[graph.Node][]string) // what something was called that the steps moved
 	for _, st := range steps {
 		for i := range st.Pres() {
-			at := string(st.pres[i].Path)
-			if n := u.known.found[side{st.Number, at}].node; n != 0 {
+			at := string(st.Pres()[i].Path)
+			if n := u.known.Found[relate.Side{Step: st.Number, Path: at}].Node; n != 0 {
 				found[n] = append(found[n], at)
 			}
 		}
@@ -126,10 +130,10 @@ func (u *undo) transitions(steps []*Step) []graph.Transition {
 		was := slices.Clone(found[k.Node])
 		if k.Part == graph.Entry {
 			for i := range was {
-				was[i] = join(was[i], k.Name)
+				was[i] = pathname.Join(was[i], k.Name)
 			}
 		}
-		return slices.ContainsFunc(slices.Concat(u.known.called(k), was), u.asked)
+		return slices.ContainsFunc(slices.Concat(u.known.Called(k), was), u.asked)
 	})
 }
 
@@ -147,12 +151,12 @@ type decided struct {
 }
 
 // decide compares some steps of the request with what is there.
-func (u *undo) decide(roots []root, steps []*Step, fresh func() Object) (*decided, error) {
+func (u *undo) decide(roots []disk.Root, steps []*steplog.Step, fresh func() journal.Object) (*decided, error) {
 	return u.decideAs(u.req.Mode, roots, steps, fresh)
 }
 
-func (u *undo) decideAs(mode Mode, roots []root, steps []*Step, fresh func() Object) (*decided, error) {
-	ts := u.known.alike(u.transitions(steps))
+func (u *undo) decideAs(mode journal.Mode, roots []disk.Root, steps []*steplog.Step, fresh func() journal.Object) (*decided, error) {
+	ts := u.known.Alike(u.transitions(steps))
 	now, err := u.Store.look(u.known, roots, ts, u.whole)
 	if err != nil {
 		return nil, err
@@ -160,7 +164,7 @@ func (u *undo) decideAs(mode Mode, roots []root, steps []*Step, fresh func() Obj
 	if u.repos == nil { // of the whole request, which is looked at first
 		u.repos = now.repositories(ts)
 	}
-	if now.born = now.where(u.repos.made); mode != Force {
+	if now.born = now.where(u.repos.made); mode != journal.Force {
 		now.shared = now.where(u.repos.shared)
 	}
 	ts = now.standIns(ts)
@@ -213,9 +217,9 @@ func (u *undo) notRestored(d *decided, changes []graph.Change) (out []Unrestorab
 // its conflict. Metadata that another program has set stays with --keep-both.
 func (u *undo) bringsBack(c *graph.Conflict) bool {
 	switch u.req.Mode {
-	case Force:
+	case journal.Force:
 		return true
-	case KeepBoth:
+	case journal.KeepBoth:
 		return c.Part != graph.Meta && c.Wanted.N != 0
 	}
 	return false
@@ -227,7 +231,7 @@ func (u *undo) conflicts(d *decided) (out []Conflict) {
 	for i := range d.Conflicts {
 		c := &d.Conflicts[i]
 		at := d.present.name(c.Key)
-		if c.Follows && u.req.Mode != Skip || told[at] { // with Skip, all that stays is named
+		if c.Follows && u.req.Mode != journal.Skip || told[at] { // with Skip, all that stays is named
 			continue
 		}
 		told[at] = true
@@ -244,21 +248,21 @@ func (u *undo) conflict(p *present, at string, c *graph.Conflict) Conflict {
 		if s := p.look1(graph.Place{Dir: c.Node, Name: c.Name}); s != nil {
 			out.Found = s.state
 		}
-		if n := p.relations.nodes[c.Expected.N]; n != nil {
-			out.Expected = n.state
+		if n := p.Relations.Nodes[c.Expected.N]; n != nil {
+			out.Expected = n.State
 		}
 	default:
 		out.Found = p.now(c.Node).state
-		out.Expected = p.relations.nodes[c.Node].state
+		out.Expected = p.Relations.Nodes[c.Node].State
 	}
 	out.Why = out.told(c.Why)
-	if !slices.ContainsFunc(p.roots, func(r root) bool { return pathname.Within(at, r.path) }) {
-		out.Why = errNoRoot.Error()
-	} else if why := p.disputed[c.Key]; why != "" {
+	if !slices.ContainsFunc(p.roots, func(r disk.Root) bool { return pathname.Within(at, r.Path) }) {
+		out.Why = disk.ErrNoRoot.Error()
+	} else if why := p.Disputed[c.Key]; why != "" {
 		out.Why = why
 	} else if c.Why == graph.Changed && c.Step != 0 {
 		if st := u.log.Step(c.Step); st != nil {
-			out.Step = u.log.first(st).Number
+			out.Step = u.log.First(st).Number
 			out.Why = fmt.Sprintf("step %d changed it afterwards", out.Step)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -91,7 +93,7 @@ func (d *desk) begin(t fataler) {
 		}
 		d.w = w
 	}
-	if _, err := d.w.Begin(Begin{Kind: StepRun}); err != nil {
+	if _, err := d.w.Begin(journal.Begin{Kind: journal.StepRun}); err != nil {
 		t.Fatalf("begin: %v", err)
 	}
 }
@@ -119,9 +121,9 @@ func (d *desk) act(t fataler, op Op, path, to string, do func() error) {
 	if err := d.w.Before(&c); err != nil {
 		t.Fatalf("before %v %q %q: %v", op, path, to, err)
 	}
-	_ = try("change")
+	_ = disk.Try("change")
 	err := do()
-	_ = try("changed")
+	_ = disk.Try("changed")
 	d.w.After(&c, err)
 	if l, ok := t.(interface{ Logf(string, ...any) }); ok {
 		l.Logf("%d %q %q: %v", op, path[len(d.root):], strings.TrimPrefix(to, d.root), err)
@@ -145,12 +147,12 @@ func pinNames(c *Change) (letGo func()) {
 		c.Dir, c.Name = pin(c.Path)
 	}
 	c.ToDir, c.ToName = pin(c.To)
-	what := func(dir int) ID {
+	what := func(dir int) journal.ID {
 		if dir < 0 {
-			return ID{}
+			return journal.ID{}
 		}
-		st, _ := stateAt(dir, "", 0)
-		return ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
+		st, _ := disk.StateAt(dir, "", 0)
+		return journal.ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
 	}
 	c.In, c.ToIn = what(c.Dir), what(c.ToDir)
 	return func() {

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
+
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // SetLimits bounds what the store keeps from now on.
@@ -14,18 +16,18 @@ func (s *Store) SetLimits(l Limits) { s.limits = l }
 // everything goes, also what cannot be read any more. Nothing is removed while
 // somebody else writes, nor with dry.
 func (s *Store) Discard(steps []uint64, all, dry bool) (*Removal, error) {
-	return s.remove(dry, all, func(l *Log, _ *Usage, _ *Removal) ([]*Family, error) {
-		if !all && l.broken[discardsFile] {
+	return s.remove(dry, all, func(l *Log, _ *Usage, _ *Removal) ([]*steplog.Family, error) {
+		if !all && l.Broken[discardsFile] {
 			return nil, fmt.Errorf("%w; nothing is discarded before all is", errDiscards)
 		}
-		return l.doomed(steps, all)
+		return l.Doomed(steps, all)
 	})
 }
 
 // Collect removes what nothing refers to, and the oldest steps of a store that is
 // beyond its limits.
 func (s *Store) Collect(dry bool) (*Removal, error) {
-	return s.remove(dry, false, func(l *Log, u *Usage, out *Removal) ([]*Family, error) {
+	return s.remove(dry, false, func(l *Log, u *Usage, out *Removal) ([]*steplog.Family, error) {
 		return u.overdue(l, out), nil
 	})
 }
@@ -47,9 +49,9 @@ func (s *Store) Trim() (*Removal, error) {
 // Shrink removes the oldest steps until the store takes no more than some bytes of the
 // disk. The newest step stays.
 func (s *Store) Shrink(bytes int64) (*Removal, error) {
-	return s.remove(false, false, func(l *Log, u *Usage, out *Removal) ([]*Family, error) {
+	return s.remove(false, false, func(l *Log, u *Usage, out *Removal) ([]*steplog.Family, error) {
 		list, kept := u.removable(l)
-		var families []*Family
+		var families []*steplog.Family
 		for i := range list {
 			if w := &list[i]; kept > bytes && !w.fixed && w.bytes > 0 {
 				families, kept = append(families, w.family), kept-w.bytes
@@ -58,30 +60,6 @@ func (s *Store) Shrink(bytes int64) (*Removal, error) {
 		out.Over = max(0, kept-bytes)
 		return families, nil
 	})
-}
-
-// doomed finds the families of steps.
-func (l *Log) doomed(steps []uint64, all bool) ([]*Family, error) {
-	families := l.Families()
-	out := make(map[*Family]bool)
-	for _, n := range steps {
-		i := slices.IndexFunc(families, func(f *Family) bool {
-			return slices.ContainsFunc(f.Steps, func(s *Step) bool { return s.Number == n })
-		})
-		if i < 0 {
-			return nil, fmt.Errorf("step %d: there is none of this number", n)
-		}
-		out[families[i]] = true
-	}
-	families = slices.DeleteFunc(families, func(f *Family) bool { return !all && !out[f] })
-	for _, f := range families {
-		for _, s := range f.Steps {
-			if s.Open() {
-				return nil, fmt.Errorf("step %d is not over", s.Number)
-			}
-		}
-	}
-	return families, nil
 }
 
 // removable gives what may go, oldest first, and what is kept now. Where something
@@ -95,7 +73,7 @@ func (u *Usage) removable(l *Log) (list []weight, kept int64) {
 }
 
 // overdue finds what has to go for the limits.
-func (u *Usage) overdue(l *Log, out *Removal) []*Family {
+func (u *Usage) overdue(l *Log, out *Removal) []*steplog.Family {
 	list, more := u.removable(l)
 	first, _ := overLimit(list, u.Limits.Steps, 0, func(w *weight) int64 { return int64(min(1, len(w.family.Steps))) })
 	for _, w := range first {
@@ -113,7 +91,7 @@ func (u *Usage) overdue(l *Log, out *Removal) []*Family {
 	if u.Limits.Bytes > 0 {
 		out.Over = max(0, kept-u.Limits.Bytes)
 	}
-	var families []*Family
+	var families []*steplog.Family
 	for _, w := range append(first, second...) {
 		families = append(families, w.family)
 	}
@@ -137,7 +115,7 @@ type remover struct {
 //
 // The index says what to remove, so that only the journals of that are read. An index
 // that a journal contradicts is removed, and all journals are read.
-func (s *Store) remove(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*Family, error)) (*Removal, error) {
+func (s *Store) remove(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*steplog.Family, error)) (*Removal, error) {
 	if err := s.alone(); err != nil {
 		return nil, err
 	}
@@ -151,7 +129,7 @@ func (s *Store) remove(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*Fami
 	return r, err
 }
 
-func (s *Store) removeSeen(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*Family, error)) (*Removal, error) {
+func (s *Store) removeSeen(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*steplog.Family, error)) (*Removal, error) {
 	r := &remover{Store: s, dry: dry, out: &Removal{}, sure: make(map[string]bool), dead: make(map[string]bool)}
 	var err error
 	if r.log, r.index, err = s.survey(); err != nil {
@@ -174,7 +152,7 @@ func (s *Store) removeSeen(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*
 	if err := r.sweep(); err != nil {
 		return r.out, err
 	}
-	r.out.Kept, r.out.Oldest = usage.Disk()-r.out.Freed.Disk, r.log.oldest()
+	r.out.Kept, r.out.Oldest = usage.Disk()-r.out.Freed.Disk, r.log.Oldest()
 	if !dry {
 		s.estimated(r.out.Kept, int64(len(r.log.Changes())))
 	}
@@ -192,7 +170,7 @@ func (r *remover) isSure(segment string) bool {
 }
 
 // discard writes down that families are gone, and what journals nobody needs.
-func (r *remover) discard(families []*Family, all bool) error {
+func (r *remover) discard(families []*steplog.Family, all bool) error {
 	for _, f := range families {
 		for _, s := range f.Steps {
 			if !r.isSure(s.Segment) {
@@ -205,9 +183,9 @@ func (r *remover) discard(families []*Family, all bool) error {
 		}
 	}
 	slices.Sort(r.out.Steps)
-	r.log.drop(families)
+	r.log.Drop(families)
 	if all {
-		clear(r.log.broken)
+		clear(r.log.Broken)
 	}
 	if err := r.findDead(); err != nil || r.dry || r.gone == nil || len(families) == 0 && len(r.dead) == 0 && !all {
 		return err
@@ -220,33 +198,8 @@ func (r *remover) discard(families []*Family, all bool) error {
 	if r.gone.stamp, err = r.stamp(); err != nil {
 		return err
 	}
-	r.gone.number = max(r.gone.number, r.log.number)
+	r.gone.number = max(r.gone.number, r.log.Number)
 	return r.writeDiscards(r.gone)
-}
-
-// drop takes families out of a log.
-func (l *Log) drop(families []*Family) {
-	gone := make(map[*Step]bool)
-	for _, f := range families {
-		for _, s := range f.Steps {
-			gone[s] = true
-		}
-	}
-	l.hide(func(s *Step) bool { return gone[s] })
-}
-
-// oldest is that of [Removal].
-func (l *Log) oldest() time.Time {
-	if len(l.broken) > 0 {
-		return time.Time{}
-	}
-	out := time.Now()
-	for _, s := range l.Steps {
-		if began := time.Unix(0, s.Begin.Time); began.Before(out) {
-			out = began
-		}
-	}
-	return out
 }
 
 // findDead finds the journals that tell of nothing any more.
@@ -255,13 +208,13 @@ func (r *remover) findDead() error {
 	for _, s := range r.log.Steps {
 		needed[s.Segment] = true
 	}
-	for _, s := range append(slices.Clip(r.log.hidden), r.log.fruitless...) { // as long as there are steps before it
+	for _, s := range append(slices.Clip(r.log.Hidden), r.log.Fruitless...) { // as long as there are steps before it
 		if len(r.log.Steps) > 0 && r.log.Steps[0].Number < s.Number {
 			needed[s.Segment] = true
 		}
 	}
 	return r.eachName("journal", func(e entry) error {
-		if validSegment(e.name) && !needed[e.name] && !r.log.broken[e.name] {
+		if journal.ValidSegment(e.name) && !needed[e.name] && !r.log.Broken[e.name] {
 			if !r.isSure(e.name) {
 				return errIndex
 			}

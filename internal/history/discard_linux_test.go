@@ -11,18 +11,21 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // contents gives what the objects of a store hold that steps refer to.
-func (d *desk) contents(t fataler, l *Log) map[Object]string {
+func (d *desk) contents(t fataler, l *Log) map[journal.Object]string {
 	t.Helper()
-	known, out := l.objects(), make(map[Object]string)
-	err := d.store.eachObject(func(o Object, e entry) error {
+	known, out := l.Objects(), make(map[journal.Object]string)
+	err := d.store.eachObject(func(o journal.Object, e entry) error {
 		if !known[o] {
 			return nil
 		}
 		var data []byte
-		if e.is.kind == File {
+		if e.is.kind == journal.File {
 			var err error
 			if data, err = os.ReadFile(d.store.path + "/" + e.at); err != nil {
 				return err
@@ -303,7 +306,7 @@ func (r *removal) run(remove func() (*Removal, error), back func(n int) bool) (d
 	r.save()
 	func() {
 		defer func() {
-			trial = nil
+			disk.Trial = nil
 			if e := recover(); e != nil {
 				if _, ok := e.(killed); !ok {
 					panic(e)
@@ -311,7 +314,7 @@ func (r *removal) run(remove func() (*Removal, error), back func(n int) bool) (d
 				died = true
 			}
 		}()
-		trial = r.call
+		disk.Trial = r.call
 		_, err = remove()
 	}()
 	for n, at := range slices.Sorted(maps.Keys(r.saved)) {
@@ -375,7 +378,7 @@ func (d *desk) stopAt(t fataler, want []uint64, at int, back func(int) bool, rem
 	}
 	now := d.contents(t, l)
 	for o, was := range before {
-		if l.objects()[o] && now[o] != was {
+		if l.Objects()[o] && now[o] != was {
 			t.Fatalf("after %v: %v is referred to, and was %q, is %q", r.calls, o, was, now[o])
 		}
 	}

@@ -8,6 +8,10 @@ import (
 	"maps"
 	"os"
 	"slices"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // discards says which steps are gone, though a journal may still tell of them. The
@@ -36,7 +40,7 @@ func (d *discards) has(segment string, step uint64) bool {
 	return d.whole[segment] || d.steps[segment][step]
 }
 
-func (d *discards) add(s *Step) {
+func (d *discards) add(s *steplog.Step) {
 	if d.steps[s.Segment] == nil {
 		d.steps[s.Segment] = make(map[uint64]bool)
 	}
@@ -59,7 +63,7 @@ func (s *Store) readDiscards() (*discards, error) {
 		return d, errDiscards
 	}
 	for len(data) > 0 {
-		r, n := decode(data)
+		r, n := journal.Decode(data)
 		if n == 0 || r.Discard == nil {
 			return newDiscards(), errDiscards
 		}
@@ -69,13 +73,13 @@ func (s *Store) readDiscards() (*discards, error) {
 	return d, nil
 }
 
-func (d *discards) take(r *Record) {
+func (d *discards) take(r *journal.Record) {
 	d.stamp, d.number = max(d.stamp, r.Stamp), max(d.number, r.Step)
 	if r.Discard.Whole {
 		d.whole[r.Discard.Segment] = true
 	}
 	for _, n := range r.Discard.Steps {
-		d.add(&Step{Segment: r.Discard.Segment, Number: n})
+		d.add(&steplog.Step{Segment: r.Discard.Segment, Number: n})
 	}
 }
 
@@ -88,10 +92,10 @@ func (s *Store) writeDiscards(d *discards) error {
 	temp := discardsFile + ".new"
 	err = s.writeSynced(temp, data)
 	if err == nil {
-		err = renameOver(s.fd, temp, s.fd, discardsFile)
+		err = disk.RenameOver(s.fd, temp, s.fd, discardsFile)
 	}
 	if err == nil {
-		err = syncFile(s.fd)
+		err = disk.SyncFile(s.fd)
 	}
 	if err != nil {
 		return fmt.Errorf("writing down what is discarded: %w", err)
@@ -100,21 +104,21 @@ func (s *Store) writeDiscards(d *discards) error {
 }
 
 func (d *discards) encode() ([]byte, error) {
-	data, err := encode(nil, &Record{Stamp: d.stamp, Step: d.number, Discard: &discard{}})
+	data, err := journal.Encode(nil, &journal.Record{Stamp: d.stamp, Step: d.number, Discard: &journal.Discard{}})
 	for _, segment := range sortedKeys(d.whole) {
 		if err == nil {
-			data, err = encode(data, &Record{Discard: &discard{Segment: segment, Whole: true}})
+			data, err = journal.Encode(data, &journal.Record{Discard: &journal.Discard{Segment: segment, Whole: true}})
 		}
 	}
 	for _, segment := range sortedKeys(d.steps) {
 		for some := range slices.Chunk(sortedKeys(d.steps[segment]), perDiscard) {
 			if err == nil {
-				data, err = encode(data, &Record{Discard: &discard{Segment: segment, Steps: some}})
+				data, err = journal.Encode(data, &journal.Record{Discard: &journal.Discard{Segment: segment, Steps: some}})
 			}
 		}
 	}
 	if err == nil && len(data) >= maxDiscards {
-		err = errTooLarge
+		err = journal.ErrTooLarge
 	}
 	return data, err
 }
@@ -127,5 +131,5 @@ func (s *Store) writeSynced(name string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, syncFile(int(f.Fd())), f.Close())
+	return errors.Join(err, disk.SyncFile(int(f.Fd())), f.Close())
 }

@@ -4,10 +4,10 @@
 // journal of checksummed records, and a directory of objects, the preimages.
 // A [Writer] is told of every change before it is made and after; the first time
 // a step touches something it stores what is there, then the intent, and only
-// then lets the change happen. A [Log] reads all segments of a store and gives
-// the steps in their order; a [Plan] says what taking a step back would do and
-// what is in its way; [Store.Undo] does it, as a step of its own that can be
-// taken back as well.
+// then lets the change happen. A [Log] is what all segments of a store say, as
+// steps in their order, which package steplog makes of them; a [Plan] says what
+// taking a step back would do and what is in its way; [Store.Undo] does it, as a
+// step of its own that can be taken back as well.
 //
 // Its words:
 //
@@ -33,13 +33,13 @@
 //     names, as ext4, XFS and Btrfs do, the link of what loses its name is there
 //     before the name is gone; a copy, and the journal, may not be. The journal may
 //     also be further than the tree, end anywhere, and have holes: those after what
-//     is known to have been synced ([Record].Safe) end it.
+//     is known to have been synced ([journal.Record].Safe) end it.
 //   - An undo's plan is there before its first action, and all its actions before its
 //     end. Between two file systems a copy is there before its source is removed.
 //   - What is discarded is written down, and that is there, before anything goes.
 //
-// Paths are absolute and bytes. The store is data, not trusted: every path is
-// resolved beneath a pinned root without following a link, every length is
-// bounded. The package knows no policy; what may be restored is asked of its
-// caller.
+// The form of all records is that of package journal. Paths are absolute and bytes.
+// The store is data, not trusted: every path is resolved beneath a pinned root without
+// following a link, every length is bounded. The package knows no policy; what may be
+// restored is asked of its caller.
 package history

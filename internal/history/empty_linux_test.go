@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"carrel/internal/history/journal"
 )
 
 // TestUndoKeepsEditsOfEmptyFiles shows that a file that was empty, and that a step did
@@ -15,14 +17,14 @@ func TestUndoKeepsEditsOfEmptyFiles(t *testing.T) {
 		do   func(t *testing.T, d *desk)
 		edit string // the name by which the user writes
 		want string // where that is afterwards
-		mode Mode
+		mode journal.Mode
 	}{
-		{"one of two names removed", func(t *testing.T, d *desk) { d.remove(t, "second") }, "empty", "empty", Abort},
+		{"one of two names removed", func(t *testing.T, d *desk) { d.remove(t, "second") }, "empty", "empty", journal.Abort},
 		{"the mode changed", func(t *testing.T, d *desk) {
 			d.act(t, Meta, d.at("alone"), "", func() error { return os.Chmod(d.at("alone"), 0o640) })
-		}, "alone", "alone", KeepBoth},
-		{"renamed", func(t *testing.T, d *desk) { d.rename(t, "alone", "moved") }, "moved", "alone", KeepBoth},
-		{"written to", func(t *testing.T, d *desk) { d.write(t, "alone", "by the step") }, "alone", "alone.undo-conflict", KeepBoth},
+		}, "alone", "alone", journal.KeepBoth},
+		{"renamed", func(t *testing.T, d *desk) { d.rename(t, "alone", "moved") }, "moved", "alone", journal.KeepBoth},
+		{"written to", func(t *testing.T, d *desk) { d.write(t, "alone", "by the step") }, "alone", "alone.undo-conflict", journal.KeepBoth},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)
@@ -61,7 +63,7 @@ func TestUndoRefusesATornObject(t *testing.T) {
 		d.end(t)
 		d.close(t)
 		pre, _ := d.read(t).Step(1).PreOf(d.at(name))
-		at := d.store.path + "/objects/" + pre.Object.Segment + "/" + objectName(pre.Object.Number)
+		at := d.store.path + "/objects/" + pre.Object.Segment + "/" + journal.ObjectName(pre.Object.Number)
 		if err := os.Truncate(at, 3); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // End closes the step: what it left is looked at and written down. See Sync. No
@@ -13,18 +16,18 @@ import (
 // asking is kept for the next step, which begins at once then. The number is that
 // of the step that is open afterwards, 0 for none: after an error the same as
 // before, and what is never closed here is closed by [Store.Recover].
-func (w *Writer) End(exit int, next *Begin) (uint64, error) {
+func (w *Writer) End(exit int, next *journal.Begin) (uint64, error) {
 	return w.EndWith(exit, next, w.StillWritten())
 }
 
 // EndWith is End where the next step keeps only some of what is still written:
 // the others are kept by another writer, see Keep.
-func (w *Writer) EndWith(exit int, next *Begin, written []Written) (uint64, error) {
+func (w *Writer) EndWith(exit int, next *journal.Begin, written []Written) (uint64, error) {
 	before := w.step
 	if next != nil && len(written) > 0 {
-		w.left = make(map[string]Post, len(written))
+		w.left = make(map[string]journal.Post, len(written))
 		for _, f := range written {
-			w.left[f.Path] = Post{}
+			w.left[f.Path] = journal.Post{}
 		}
 	}
 	if open, err := w.end(exit); err != nil || next == nil || len(written) == 0 {
@@ -52,7 +55,7 @@ func (w *Writer) end(exit int) (uint64, error) {
 		err = w.beyond()
 	}
 	if err == nil {
-		err = w.write(&Record{End: &End{Time: time.Now().UnixNano(), Exit: exit}})
+		err = w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Exit: exit}})
 	}
 	if err != nil {
 		w.unused = nil // some of it may be in use: the history's gc finds the rest
@@ -71,8 +74,8 @@ const slack = time.Second
 // post writes down what the step left.
 func (w *Writer) post() error {
 	var err error
-	in := dirWalk{roots: w.roots, open: func(path string) (int, string, error) { return parentIn(w.roots, path) }}
-	defer in.close()
+	in := disk.DirWalk{Roots: w.roots, Open: func(path string) (int, string, error) { return disk.ParentIn(w.roots, path) }}
+	defer in.Close()
 	w.tree.each(func(s *slot) {
 		if err != nil || !(s.used && s.dir != nil || s.is != nil && s.is.meta) {
 			return
@@ -86,7 +89,7 @@ func (w *Writer) post() error {
 	return err
 }
 
-func (w *Writer) postOf(s *slot, in *dirWalk) error {
+func (w *Writer) postOf(s *slot, in *disk.DirWalk) error {
 	at := s.path()
 	if at == "" {
 		return nil
@@ -114,17 +117,17 @@ func (w *Writer) postLater(s *slot, at string) error {
 	if _, ok := w.later.PostOf(at); ok {
 		return w.postAgain(s, at) // seen when the step ended
 	}
-	st, now, found := w.others.leftBy(w.later, at)
+	st, now, found := w.others.LeftBy(w.later, at)
 	if !found {
 		var err error
-		if st, err = lookIn(w.roots, now); err != nil {
+		if st, err = disk.LookIn(w.roots, now); err != nil {
 			return err
 		}
 	}
 	if void, err := w.voidLater(s, &st); void || err != nil {
 		return err
 	}
-	return w.writePost(s, &Post{Path: Bytes(at), State: st, Uncertain: st.Kind != Absent && st.Ctime > w.last+int64(slack) && !w.ours[st.ID]})
+	return w.writePost(s, &journal.Post{Path: journal.Bytes(at), State: st, Uncertain: st.Kind != journal.Absent && st.Ctime > w.last+int64(slack) && !w.ours[st.ID]})
 }
 
 // postAgain corrects what was seen when a step was about to end, if a loss of power
@@ -133,31 +136,31 @@ func (w *Writer) postAgain(s *slot, at string) error {
 	was, ok := w.later.PreOf(at)
 	left, _ := w.later.PostOf(at)
 	if !ok {
-		was = Pre{}
+		was = journal.Pre{}
 	}
-	now, err := lookIn(w.roots, at)
-	if err != nil || asLeft(&now, &left.State) {
+	now, err := disk.LookIn(w.roots, at)
+	if err != nil || journal.AsLeft(&now, &left.State) {
 		return err
 	}
-	if back := same(&now, &was.State) && !same(&now, &left.State); !back && !asLeft(&now, &was.State) {
+	if back := journal.Same(&now, &was.State) && !journal.Same(&now, &left.State); !back && !journal.AsLeft(&now, &was.State) {
 		return nil
 	}
-	return w.writePost(s, &Post{Path: Bytes(at), State: now})
+	return w.writePost(s, &journal.Post{Path: journal.Bytes(at), State: now})
 }
 
-func (w *Writer) writePost(s *slot, p *Post) error {
+func (w *Writer) writePost(s *slot, p *journal.Post) error {
 	st := p.State
-	if s.is != nil && s.is.opened && st.Kind == File {
+	if s.is != nil && s.is.opened && st.Kind == journal.File {
 		w.granted.add(st.ID)
 	}
-	if s.is != nil && s.is.origin != "" && st.Kind != Absent && (s.is.id == ID{} || s.is.id == st.ID) {
-		p.Origin = Bytes(s.is.origin)
+	if s.is != nil && s.is.origin != "" && st.Kind != journal.Absent && (s.is.id == journal.ID{} || s.is.id == st.ID) {
+		p.Origin = journal.Bytes(s.is.origin)
 	}
-	p.Timed = s.is != nil && s.is.timed && st.Kind == Dir
+	p.Timed = s.is != nil && s.is.timed && st.Kind == journal.Dir
 	if _, ok := w.left[string(p.Path)]; ok {
 		w.left[string(p.Path)] = *p
 	}
-	return w.write(&Record{Post: p})
+	return w.write(&journal.Record{Post: p})
 }
 
 // Close ends the segment. A step that is still open stays so: the next command
@@ -199,13 +202,13 @@ func (w *Writer) seal() error {
 }
 
 // lookThrough is look when no change is on its way.
-func lookThrough(in *dirWalk, at string) (st State, err error) {
-	dir, name, err := in.parent(at)
-	if missing(err) {
-		return State{}, nil
+func lookThrough(in *disk.DirWalk, at string) (st journal.State, err error) {
+	dir, name, err := in.Parent(at)
+	if disk.Missing(err) {
+		return journal.State{}, nil
 	}
 	if err == nil {
-		st, err = lookAt(dir, name)
+		st, err = disk.LookAt(dir, name)
 	}
 	if err != nil {
 		return st, fmt.Errorf("looking at %q: %w", at, err)

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // abort closes an undo of which nothing is left: all is as it was, but that what
@@ -18,16 +21,16 @@ func (w *Writer) abort(p *Plan) error {
 			return err
 		}
 		for _, at := range p.touched() {
-			st, err := lookIn(w.roots, at)
-			if err == nil && st.Kind == File {
-				err = w.write(&Record{Post: &Post{Path: Bytes(at), State: st}})
+			st, err := disk.LookIn(w.roots, at)
+			if err == nil && st.Kind == journal.File {
+				err = w.write(&journal.Record{Post: &journal.Post{Path: journal.Bytes(at), State: st}})
 			}
 			if err != nil {
 				return fmt.Errorf("looking at %q again: %w", at, err)
 			}
 		}
 	}
-	err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Aborted: true}})
+	err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Aborted: true}})
 	w.step, w.tree = 0, nil
 	return err // when the writer is closed it is on the disk; until then it may be taken back once more
 }
@@ -37,7 +40,7 @@ func (w *Writer) again(number uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.step = number
-	if err := w.write(&Record{End: &End{Again: true}}); err != nil {
+	if err := w.write(&journal.Record{End: &journal.End{Again: true}}); err != nil {
 		return err
 	}
 	return w.syncJournal()
@@ -45,7 +48,7 @@ func (w *Writer) again(number uint64) error {
 
 // endUndo writes down what an undo left; it did not touch the paths in left. All of
 // it is on the disk before the journal says so.
-func (w *Writer) endUndo(p *Plan, left []Bytes) error {
+func (w *Writer) endUndo(p *Plan, left []journal.Bytes) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.syncTrees(); err != nil {
@@ -54,15 +57,15 @@ func (w *Writer) endUndo(p *Plan, left []Bytes) error {
 	for i := range p.posts {
 		post := &p.posts[i]
 		at := string(post.Path)
-		st, err := lookIn(w.roots, at)
+		st, err := disk.LookIn(w.roots, at)
 		if err != nil {
 			return fmt.Errorf("looking at %q: %w", at, err)
 		}
 		w.sum(at, &st)
-		if post.State, post.Planned = st, false; st.Kind == Absent {
-			post.Origin, post.As, post.From = "", nil, Object{}
+		if post.State, post.Planned = st, false; st.Kind == journal.Absent {
+			post.Origin, post.As, post.From = "", nil, journal.Object{}
 		}
-		if err := w.write(&Record{Post: post}); err != nil {
+		if err := w.write(&journal.Record{Post: post}); err != nil {
 			return err
 		}
 	}
@@ -71,7 +74,7 @@ func (w *Writer) endUndo(p *Plan, left []Bytes) error {
 			return err
 		}
 	}
-	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Left: left}}); err != nil {
+	if err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Left: left}}); err != nil {
 		return err
 	}
 	w.step, w.tree = 0, nil
@@ -80,13 +83,13 @@ func (w *Writer) endUndo(p *Plan, left []Bytes) error {
 
 // endBeyond looks at a file that only has names outside by now, by its link in the
 // store.
-func (w *Writer) endBeyond(b *Beyond) error {
+func (w *Writer) endBeyond(b *journal.Beyond) error {
 	st, err := w.store.stored(b.Link)
-	if err != nil || st.Kind == Absent {
+	if err != nil || st.Kind == journal.Absent {
 		return err
 	}
 	b.State = st
-	return w.write(&Record{Beyond: b})
+	return w.write(&journal.Record{Beyond: b})
 }
 
 // touched are the paths at which a plan finds or leaves something.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 )
 
@@ -21,20 +22,20 @@ const xattrRecord = "SCHILY.xattr."
 
 // header says everything of a path but its content. The attributes that a tar
 // cannot name are given.
-func header(name string, s *State) (h *tar.Header, unnamed []string) {
+func header(name string, s *journal.State) (h *tar.Header, unnamed []string) {
 	h = &tar.Header{
 		Name: name, Mode: int64(s.Mode), Uid: int(s.UID), Gid: int(s.GID),
-		ModTime: moment(s.Mtime), Format: tar.FormatPAX, PAXRecords: make(map[string]string),
+		ModTime: journal.Moment(s.Mtime), Format: tar.FormatPAX, PAXRecords: make(map[string]string),
 	}
 	switch s.Kind {
-	case File:
+	case journal.File:
 		h.Typeflag, h.Size = tar.TypeReg, s.Size
-	case Dir:
+	case journal.Dir:
 		h.Typeflag = tar.TypeDir
 		h.Name += "/"
-	case Symlink:
+	case journal.Symlink:
 		h.Typeflag, h.Linkname = tar.TypeSymlink, string(s.Target)
-	case FIFO:
+	case journal.FIFO:
 		h.Typeflag = tar.TypeFifo
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Xattrs)) {
@@ -51,7 +52,7 @@ func header(name string, s *State) (h *tar.Header, unnamed []string) {
 // path of anything else.
 func exportName(project, side, path string) string {
 	if pathname.Within(path, project) {
-		return strings.TrimSuffix(join(side, strings.TrimPrefix(path[len(project):], "/")), "/")
+		return strings.TrimSuffix(pathname.Join(side, strings.TrimPrefix(path[len(project):], "/")), "/")
 	}
 	return "outside/" + side + path
 }

@@ -10,6 +10,9 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Export writes a step as a tar: before/PATH as the step found every path that it
@@ -42,7 +45,7 @@ func (s *Store) Export(number uint64, project string, to io.Writer) ([]Unexporte
 type export struct {
 	*Store
 	log     *Log
-	step    *Step
+	step    *steplog.Step
 	project string
 	tar     *tar.Writer
 	out     []Unexported
@@ -50,19 +53,19 @@ type export struct {
 
 // exported is one path of a side.
 type exported struct {
-	path  Bytes
-	state *State
+	path  journal.Bytes
+	state *journal.State
 	lost  string
 }
 
 func (x *export) both() error {
 	var before, after []exported
 	for i := range x.step.Pres() {
-		p := &x.step.pres[i]
+		p := &x.step.Pres()[i]
 		before = append(before, exported{p.Path, &p.State, p.Lost})
 	}
 	for i := range x.step.Posts() {
-		p := &x.step.posts[i]
+		p := &x.step.Posts()[i]
 		after = append(after, exported{p.Path, &p.State, ""})
 	}
 	if err := x.side(true, before); err != nil {
@@ -77,7 +80,7 @@ func (x *export) side(before bool, list []exported) error {
 	list = slices.CompactFunc(list, func(a, b exported) bool { return a.path == b.path })
 	first := make(map[oneFile]string)
 	for _, e := range list {
-		if e.state.Kind == Absent {
+		if e.state.Kind == journal.Absent {
 			continue
 		}
 		if err := x.one(before, e, first); err != nil {
@@ -89,7 +92,7 @@ func (x *export) side(before bool, list []exported) error {
 
 // oneFile is what makes names of a side one file.
 type oneFile struct {
-	id          ID
+	id          journal.ID
 	size, mtime int64
 }
 
@@ -108,7 +111,7 @@ func (x *export) one(before bool, e exported, first map[oneFile]string) error {
 		_ = miss(fmt.Sprintf("its attribute %q has no name in a tar", k))
 	}
 	switch e.state.Kind {
-	case File:
+	case journal.File:
 		file := oneFile{e.state.ID, e.state.Size, e.state.Mtime}
 		if to := first[file]; to != "" && e.state.Links > 1 {
 			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, to, 0
@@ -127,7 +130,7 @@ func (x *export) one(before bool, e exported, first map[oneFile]string) error {
 		}
 		_, err = io.CopyN(x.tar, content, e.state.Size)
 		return err
-	case Socket, Other:
+	case journal.Socket, journal.Other:
 		return miss("a " + e.state.Kind.String() + " has no place in a tar")
 	}
 	err := x.tar.WriteHeader(h)

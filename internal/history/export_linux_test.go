@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
 )
 
 // exported takes a step apart with tar(1), and gives both sides as snapshots.
@@ -142,7 +144,7 @@ func TestExportTellsWhatItLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(cwd)
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: procPath(cwd) + "/socket"}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: disk.ProcPath(cwd) + "/socket"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Setxattr(d.at("dir/sub/g"), "user.a=b", []byte("v"), 0); err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // edit changes something that no step knows of, and gives what was written where.
@@ -112,7 +114,7 @@ func (d *desk) undoEdited(rt *rapid.T, n uint64, kept func(string)) {
 	if got := snapshot(rt, d.root); got != now {
 		rt.Fatalf("refused, and changed:\n%s", apart(got, now))
 	}
-	mode := rapid.SampledFrom([]Mode{Skip, KeepBoth, Force}).Draw(rt, "mode")
+	mode := rapid.SampledFrom([]journal.Mode{journal.Skip, journal.KeepBoth, journal.Force}).Draw(rt, "mode")
 	if _, err := d.undo(rt, Request{Steps: []uint64{n}, Mode: mode}); err != nil {
 		rt.Logf("mode %d: %v", mode, err)
 		if got := snapshot(rt, d.root); got != now {
@@ -151,8 +153,8 @@ func TestConflictsNameWhatWasEdited(t *testing.T) {
 		post, touched := before.PostOf(at)
 		pre, _ := before.PreOf(string(post.Origin))
 		found, _ := before.PreOf(at)
-		touched = touched && (post.State.Kind != Absent || found.State.Kind != Absent)
-		if touched && (post.Origin == "" || pre.Object != Object{}) && refused == nil { // else only its names or metadata, and the edit stays
+		touched = touched && (post.State.Kind != journal.Absent || found.State.Kind != journal.Absent)
+		if touched && (post.Origin == "" || pre.Object != journal.Object{}) && refused == nil { // else only its names or metadata, and the edit stays
 			rt.Fatalf("%q was changed by both, and is not told", at)
 		}
 		if refused != nil {
@@ -171,7 +173,7 @@ func TestConflictsNameWhatWasEdited(t *testing.T) {
 // TestForceOverADirectory: what the user put into a directory that is in the place of
 // one that comes back is beside it afterwards, and the redo puts it back.
 func TestForceOverADirectory(t *testing.T) {
-	for _, mode := range []Mode{Force, KeepBoth} {
+	for _, mode := range []journal.Mode{journal.Force, journal.KeepBoth} {
 		d := newDesk(t)
 		must := func(err error) {
 			if err != nil {

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
 )
 
 // failing makes calls fail from the n-th on, as many as told, and gives how many
 // there were.
 func failing(at, times int, with error, do func()) (calls int) {
-	trial = func(call string) error {
+	disk.Trial = func(call string) error {
 		if call == "change" || call == "changed" {
 			return nil
 		}
@@ -24,7 +26,7 @@ func failing(at, times int, with error, do func()) (calls int) {
 		}
 		return nil
 	}
-	defer func() { trial = nil }()
+	defer func() { disk.Trial = nil }()
 	do()
 	return calls
 }
@@ -161,7 +163,7 @@ func TestFailuresInAnUndo(t *testing.T) {
 					break
 				}
 				now := snapshot(t, d.root)
-				if err != nil && !errors.Is(err, with) && !errors.Is(err, errChanged) {
+				if err != nil && !errors.Is(err, with) && !errors.Is(err, disk.ErrChanged) {
 					t.Logf("%s: %v", when, err)
 				}
 				if err != nil && !errors.Is(err, errUnfinished) && now != tree {

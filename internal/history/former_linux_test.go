@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"carrel/internal/history/journal"
 )
 
 // asFormer writes all journals again, without what only the present format has.
@@ -20,9 +22,9 @@ func (d *desk) asFormer(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out []byte
-		j := &journal{from: bytes.NewReader(data), left: int64(len(data))}
+		j := journal.NewReader(bytes.NewReader(data), int64(len(data)))
 		for {
-			r, _, err := j.next()
+			r, _, err := j.Next()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,13 +35,13 @@ func (d *desk) asFormer(t *testing.T) {
 				continue
 			}
 			if r.Post != nil {
-				r.Post.As, r.Post.From = nil, Object{}
+				r.Post.As, r.Post.From = nil, journal.Object{}
 			}
 			if r.Pre != nil {
-				r.Pre.Was = ID{}
+				r.Pre.Was = journal.ID{}
 			}
 			r.Safe = 0
-			if out, err = encode(out, r); err != nil {
+			if out, err = journal.Encode(out, r); err != nil {
 				t.Fatal(err)
 			}
 		}

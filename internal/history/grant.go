@@ -3,6 +3,8 @@ package history
 import (
 	"slices"
 	"time"
+
+	"carrel/internal/history/journal"
 )
 
 // A file belongs to the step from when the step opens it for writing until the last
@@ -11,11 +13,11 @@ import (
 
 // grant is what is known of a file that the step writes to.
 type grant struct {
-	left  State     // what the step left in it; Absent while it may be open for writing
-	seen  *State    // when it was last looked at, while it was open
-	made  *State    // as the step made it, nil where that found it
-	kept  *State    // of what another program wrote, the last that was kept
-	names []*object // by which the step knows it
+	left  journal.State  // what the step left in it; Absent while it may be open for writing
+	seen  *journal.State // when it was last looked at, while it was open
+	made  *journal.State // as the step made it, nil where that found it
+	kept  *journal.State // of what another program wrote, the last that was kept
+	names []*object      // by which the step knows it
 
 	tick  bool // the kernel's clock may give what is written now the time that left has
 	late  bool // it cannot be watched
@@ -50,7 +52,7 @@ func (g *grant) held() uint64 {
 }
 
 // closed reports whether it is known what the step left.
-func (g *grant) closed() bool { return g != nil && g.left.Kind == File }
+func (g *grant) closed() bool { return g != nil && g.left.Kind == journal.File }
 
 // at gives a slot of the file, nil where the step knows none any more.
 func (g *grant) at() *slot {

@@ -1,6 +1,10 @@
 package history
 
-import "slices"
+import (
+	"slices"
+
+	"carrel/internal/history/journal"
+)
 
 // named gives what the two names of a change mean, nil where that is nothing or the
 // step writes to no file. What is made had no name before.
@@ -55,7 +59,7 @@ func (w *Writer) begins(c *Change) {
 	}
 	for _, g := range grantsOf(is) {
 		if g.turn++; c.Op == Content {
-			g.seen, g.left = nil, State{} // until it is closed again
+			g.seen, g.left = nil, journal.State{} // until it is closed again
 			delete(w.grants.of, g)
 			continue
 		}
@@ -152,12 +156,12 @@ func (w *Writer) renew(c *Change, g *grant) {
 
 // byTheStep gives what the calls of the step have left at a slot, of which now is what
 // is there at the end: another program may have put that there meanwhile.
-func (w *Writer) byTheStep(s *slot, now State) State {
+func (w *Writer) byTheStep(s *slot, now journal.State) journal.State {
 	o := s.is
 	if o == nil {
-		return State{}
+		return journal.State{}
 	}
-	if known := w.known(now.ID); o.id == (ID{}) || w.isInode(o.id, now.ID) || known != nil && known.origin == "" {
+	if known := w.known(now.ID); o.id == (journal.ID{}) || w.isInode(o.id, now.ID) || known != nil && known.origin == "" {
 		return now
 	}
 	switch g := o.grant(); { // it was replaced or removed
@@ -184,19 +188,19 @@ func (w *Writer) byTheStep(s *slot, now State) State {
 
 // unseen is a file that the step wrote to since it had a state, and of which the content
 // was replaced before the watcher looked at it.
-func unseen(was *State) State {
+func unseen(was *journal.State) journal.State {
 	st := *was
-	st.Size, st.Mtime, st.Ctime, st.Sum = UnknownSize, 0, 0, ""
+	st.Size, st.Mtime, st.Ctime, st.Sum = journal.UnknownSize, 0, 0, ""
 	return st
 }
 
 // unwritten gives the state in which the step found the file that is at a slot, nil where
 // the step may have written to it.
-func (w *Writer) unwritten(s *slot, st *State) *State {
+func (w *Writer) unwritten(s *slot, st *journal.State) *journal.State {
 	o, g := s.is, w.groups[st.ID]
 	wrote := func(o *object) bool { return o.grant() != nil || o.written }
 	switch {
-	case st.Kind != File || o == nil || wrote(o):
+	case st.Kind != journal.File || o == nil || wrote(o):
 		return nil
 	case g == nil && (o.origin == "" || o.found == nil || o.found.ID != st.ID):
 		return nil
@@ -210,7 +214,7 @@ func (w *Writer) unwritten(s *slot, st *State) *State {
 
 // editedSince reports whether another program has written to a file that the step found
 // with a state, and did not write to.
-func (w *Writer) editedSince(s *slot, st, found *State) bool {
+func (w *Writer) editedSince(s *slot, st, found *journal.State) bool {
 	touched := s.is.touched
 	if g := w.groups[st.ID]; g != nil {
 		touched = touched || g.touched
@@ -220,15 +224,15 @@ func (w *Writer) editedSince(s *slot, st, found *State) bool {
 
 // leftWith is what was seen when the file was closed, with the attributes of now: nobody
 // looked at them then.
-func (g *grant) leftWith(now *State) State {
+func (g *grant) leftWith(now *journal.State) journal.State {
 	st := g.left
 	st.Xattrs, st.Unread = now.Xattrs, now.Unread
 	return st
 }
 
 // leftAt gives what the step left at a slot, of which st is what is there at the end.
-func (w *Writer) leftAt(s *slot, at string, st State) *Post {
-	p := &Post{Path: Bytes(at), State: st}
+func (w *Writer) leftAt(s *slot, at string, st journal.State) *journal.Post {
+	p := &journal.Post{Path: journal.Bytes(at), State: st}
 	var g *grant
 	if s.is != nil {
 		g = s.is.grant()
@@ -252,8 +256,8 @@ func (w *Writer) leftAt(s *slot, at string, st State) *Post {
 	case g.closed():
 		p.State.Sum = g.left.Sum
 	case g != nil:
-		p.Late = st.Kind == File && (g.late || g.seen != nil)
-	case st.Kind == File && s.is != nil && s.is.left != nil && w.isInode(s.is.left.ID, st.ID) && !w.sameContent(&st, s.is.left):
+		p.Late = st.Kind == journal.File && (g.late || g.seen != nil)
+	case st.Kind == journal.File && s.is != nil && s.is.left != nil && w.isInode(s.is.left.ID, st.ID) && !w.sameContent(&st, s.is.left):
 		xattrs, unread := st.Xattrs, st.Unread
 		p.State = *s.is.left
 		p.State.Xattrs, p.State.Unread = xattrs, unread

@@ -9,6 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // open opens a file for writing as the broker does, and makes it where there is none.
@@ -72,7 +76,7 @@ func (d *desk) outside(t testing.TB, name, text string) {
 }
 
 // over ends the step and its segment, and wants the store to be whole.
-func (d *desk) over(t testing.TB) *Step {
+func (d *desk) over(t testing.TB) *steplog.Step {
 	t.Helper()
 	d.end(t)
 	d.close(t)
@@ -334,7 +338,7 @@ func TestWrittenWithinATick(t *testing.T) {
 		if err := os.WriteFile(d.at(name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		now, err := stateAt(unix.AT_FDCWD, d.at(name), 0)
+		now, err := disk.StateAt(unix.AT_FDCWD, d.at(name), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -415,7 +419,7 @@ func TestNamedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.act(t, Link, d.at("#1 (deleted)"), d.at("f"), func() error {
-		return unix.Linkat(unix.AT_FDCWD, procPath(fd), unix.AT_FDCWD, d.at("f"), unix.AT_SYMLINK_FOLLOW)
+		return unix.Linkat(unix.AT_FDCWD, disk.ProcPath(fd), unix.AT_FDCWD, d.at("f"), unix.AT_SYMLINK_FOLLOW)
 	})
 	_, err = unix.Write(fd, []byte("by the step"))
 	if e := unix.Close(fd); err != nil || e != nil {
@@ -438,7 +442,7 @@ func TestGivenByTheStepBefore(t *testing.T) {
 	if _, err := f.WriteString("one "); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := d.w.End(0, &Begin{Kind: StepRun}); n == 0 || err != nil {
+	if n, err := d.w.End(0, &journal.Begin{Kind: journal.StepRun}); n == 0 || err != nil {
 		t.Fatal(n, err)
 	}
 	if _, err := f.WriteString("two "); err != nil || f.Close() != nil {
@@ -450,7 +454,7 @@ func TestGivenByTheStepBefore(t *testing.T) {
 	if v, err := d.undo(t, Request{Steps: []uint64{2}}); err == nil || len(v.Conflicts) != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if _, err := d.undo(t, Request{Steps: []uint64{2}, Mode: KeepBoth}); err != nil {
+	if _, err := d.undo(t, Request{Steps: []uint64{2}, Mode: journal.KeepBoth}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(d.at("f")); string(got) != "one " {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
 )
 
 // TestCopyGrowsAsItIsWritten shows that a copy never is longer than what was written to
@@ -38,7 +40,7 @@ func TestCopyGrowsAsItIsWritten(t *testing.T) {
 		return st.Size()
 	}
 	copies := 0
-	trial = func(call string) error {
+	disk.Trial = func(call string) error {
 		if call == "copy" {
 			if copies++; length() > last {
 				t.Errorf("before piece %d the copy has %d bytes", copies, length())
@@ -46,7 +48,7 @@ func TestCopyGrowsAsItIsWritten(t *testing.T) {
 		}
 		return nil
 	}
-	defer func() { trial = nil }()
+	defer func() { disk.Trial = nil }()
 	if err := copyHoles(int(from.Fd()), int(to.Fd()), size); err != nil || copies == 0 || length() != size {
 		t.Errorf("%d pieces, %d bytes, %v", copies, length(), err)
 	}

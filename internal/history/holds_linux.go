@@ -3,7 +3,9 @@ package history
 import (
 	"golang.org/x/sys/unix"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 )
 
 // holdsBytes bounds the files that are compared byte by byte.
@@ -11,18 +13,18 @@ const holdsBytes = 16 << 20
 
 // Holds implements [graph.Present].
 func (p *present) Holds(n graph.Node, v graph.Version) bool {
-	x, st := p.versions[v], p.now(n).state
-	if st.Kind != File || x.state.Kind != File || st.Size != x.state.Size || st.Size > holdsBytes {
+	x, st := p.Versions[v], p.now(n).state
+	if st.Kind != journal.File || x.State.Kind != journal.File || st.Size != x.State.Size || st.Size > holdsBytes {
 		return false
 	}
 	if st.Size == 0 {
 		return true
 	}
-	dir, name, err := parentIn(p.roots, p.path(p.now(n).names[0]))
-	if err != nil || x.object == (Object{}) {
+	dir, name, err := disk.ParentIn(p.roots, p.path(p.now(n).names[0]))
+	if err != nil || x.Object == (journal.Object{}) {
 		return false
 	}
 	defer unix.Close(dir)
 	sum := sumAt(dir, name, &st)
-	return len(sum) > 0 && p.store.isSum(x.object, sum)
+	return len(sum) > 0 && p.store.isSum(x.Object, sum)
 }

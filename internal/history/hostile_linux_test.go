@@ -12,11 +12,14 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // forge appends records to the journal of a writer that is gone, as somebody does
 // who knows how.
-func (d *desk) forge(segment string, records ...*Record) {
+func (d *desk) forge(segment string, records ...*journal.Record) {
 	d.t.Helper()
 	var data []byte
 	var err error
@@ -24,7 +27,7 @@ func (d *desk) forge(segment string, records ...*Record) {
 		if r.Stamp == 0 {
 			r.Stamp = uint64(1000 + i)
 		}
-		if data, err = encode(data, r); err != nil {
+		if data, err = journal.Encode(data, r); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -61,7 +64,7 @@ func (d *desk) everything() {
 				}
 			}
 		}
-		for _, mode := range []Mode{Abort, Skip, KeepBoth, Force} {
+		for _, mode := range []journal.Mode{journal.Abort, journal.Skip, journal.KeepBoth, journal.Force} {
 			_, _ = d.undo(quiet{}, Request{Steps: []uint64{s.Number}, Mode: mode})
 			_, _ = d.undo(quiet{}, Request{Steps: []uint64{s.Number}, Mode: mode, Redo: true})
 		}
@@ -80,33 +83,33 @@ func (quiet) Fatalf(string, ...any) {}
 func TestForgedPlansStayInside(t *testing.T) {
 	const segment = "00000000000000ff-forged"
 	place := places(t)["two"]
-	for name, plan := range map[string]func(d *desk, out string) []action{
-		"a path outside": func(d *desk, out string) []action {
-			return []action{{Verb: empty, Path: Bytes(out + "/made"), State: State{Kind: File}}}
+	for name, plan := range map[string]func(d *desk, out string) []journal.Action{
+		"a path outside": func(d *desk, out string) []journal.Action {
+			return []journal.Action{{Verb: journal.Empty, Path: journal.Bytes(out + "/made"), State: journal.State{Kind: journal.File}}}
 		},
-		"dots": func(d *desk, out string) []action {
-			return []action{{Verb: empty, Path: Bytes(d.root + "/../outside/made"), State: State{Kind: File}}}
+		"dots": func(d *desk, out string) []journal.Action {
+			return []journal.Action{{Verb: journal.Empty, Path: journal.Bytes(d.root + "/../outside/made"), State: journal.State{Kind: journal.File}}}
 		},
-		"a link to it": func(d *desk, out string) []action {
-			return []action{{Verb: symlink, Path: Bytes(d.root + "/l"), State: State{Kind: Symlink, Target: Bytes(out)}},
-				{Verb: empty, Path: Bytes(d.root + "/l/made"), State: State{Kind: File}},
-				{Verb: meta, Path: Bytes(d.root + "/l"), State: State{Kind: Dir, Mode: 0}}}
+		"a link to it": func(d *desk, out string) []journal.Action {
+			return []journal.Action{{Verb: journal.MakeSymlink, Path: journal.Bytes(d.root + "/l"), State: journal.State{Kind: journal.Symlink, Target: journal.Bytes(out)}},
+				{Verb: journal.Empty, Path: journal.Bytes(d.root + "/l/made"), State: journal.State{Kind: journal.File}},
+				{Verb: journal.SetMeta, Path: journal.Bytes(d.root + "/l"), State: journal.State{Kind: journal.Dir, Mode: 0}}}
 		},
-		"another name outside": func(d *desk, out string) []action {
-			st, _ := stateAt(unix.AT_FDCWD, d.root+"/a", 0)
-			st.Target = Bytes("../outside/made")
-			return []action{{Verb: aside, Path: Bytes(d.root + "/a"), State: st}}
+		"another name outside": func(d *desk, out string) []journal.Action {
+			st, _ := disk.StateAt(unix.AT_FDCWD, d.root+"/a", 0)
+			st.Target = journal.Bytes("../outside/made")
+			return []journal.Action{{Verb: journal.Aside, Path: journal.Bytes(d.root + "/a"), State: st}}
 		},
-		"a second name outside": func(d *desk, out string) []action {
-			return []action{{Verb: link, Path: Bytes(d.root + "/x"), State: State{Kind: File, Target: Bytes(out + "/secret")}}}
+		"a second name outside": func(d *desk, out string) []journal.Action {
+			return []journal.Action{{Verb: journal.MakeLink, Path: journal.Bytes(d.root + "/x"), State: journal.State{Kind: journal.File, Target: journal.Bytes(out + "/secret")}}}
 		},
-		"a name on the way": func(d *desk, out string) []action {
+		"a name on the way": func(d *desk, out string) []journal.Action {
 			_ = os.Mkdir(d.root+"/.carrel-", 0o755)
-			st, _ := stateAt(unix.AT_FDCWD, d.root+"/dir", 0)
-			return []action{{Verb: take, Path: Bytes(d.root + "/dir"), State: st, Object: Object{segment, 1}, Temp: Bytes(".carrel-/../../outside/made")}}
+			st, _ := disk.StateAt(unix.AT_FDCWD, d.root+"/dir", 0)
+			return []journal.Action{{Verb: journal.Take, Path: journal.Bytes(d.root + "/dir"), State: st, Object: journal.Object{Segment: segment, Number: 1}, Temp: journal.Bytes(".carrel-/../../outside/made")}}
 		},
-		"an object elsewhere": func(d *desk, out string) []action {
-			return []action{{Verb: put, Path: Bytes(d.root + "/x"), Object: Object{"../../outside-0000", 0}, State: State{Kind: File, Size: -1}}}
+		"an object elsewhere": func(d *desk, out string) []journal.Action {
+			return []journal.Action{{Verb: journal.Put, Path: journal.Bytes(d.root + "/x"), Object: journal.Object{Segment: "../../outside-0000", Number: 0}, State: journal.State{Kind: journal.File, Size: -1}}}
 		},
 	} {
 		for _, roots := range []string{"its root", "the whole disk"} {
@@ -120,16 +123,16 @@ func TestForgedPlansStayInside(t *testing.T) {
 					}
 				}
 				before := snapshot(t, out)
-				begin := &Begin{Kind: StepUndo, Of: []uint64{1}, Roots: []Bytes{Bytes(d.root)}}
+				begin := &journal.Begin{Kind: journal.StepUndo, Of: []uint64{1}, Roots: []journal.Bytes{journal.Bytes(d.root)}}
 				if roots != "its root" {
-					begin.Roots = []Bytes{Bytes("/")}
+					begin.Roots = []journal.Bytes{journal.Bytes("/")}
 				}
 				actions := plan(d, out)
-				records := []*Record{{Step: 1, Begin: &Begin{Kind: StepRun, Roots: begin.Roots}}, {Step: 1, End: &End{}}, {Step: 2, Begin: begin}}
+				records := []*journal.Record{{Step: 1, Begin: &journal.Begin{Kind: journal.StepRun, Roots: begin.Roots}}, {Step: 1, End: &journal.End{}}, {Step: 2, Begin: begin}}
 				for i := range actions {
-					records = append(records, &Record{Step: 2, Do: &actions[i]})
+					records = append(records, &journal.Record{Step: 2, Do: &actions[i]})
 				}
-				d.forge(segment, append(records, &Record{Step: 2, Ready: len(actions)})...)
+				d.forge(segment, append(records, &journal.Record{Step: 2, Ready: len(actions)})...)
 				closed, err := d.store.Recover([]string{d.root})
 				if got := snapshot(t, out); got != before {
 					t.Fatalf("%v %v: changed outside:\n%s", closed, err, apart(got, before))
@@ -280,16 +283,16 @@ func TestLoopsAndTwins(t *testing.T) {
 	d := newDesk(t)
 	d.fill(t)
 	before := snapshot(t, d.root)
-	root := []Bytes{Bytes(d.root)}
-	var records []*Record
+	root := []journal.Bytes{journal.Bytes(d.root)}
+	var records []*journal.Record
 	for n, of := range map[uint64][]uint64{1: {3}, 2: {1}, 3: {2, 3}, 4: {4}, 5: {99}} {
-		kind := StepUndo
+		kind := journal.StepUndo
 		if n%2 == 1 {
-			kind = StepRedo
+			kind = journal.StepRedo
 		}
-		records = append(records, &Record{Step: n, Begin: &Begin{Kind: kind, Of: of, Roots: root}}, &Record{Step: n, End: &End{}})
+		records = append(records, &journal.Record{Step: n, Begin: &journal.Begin{Kind: kind, Of: of, Roots: root}}, &journal.Record{Step: n, End: &journal.End{}})
 	}
-	records = append(records, &Record{Step: maxNumber + 1, Begin: &Begin{Kind: StepRun}}, &Record{Step: 0, Begin: &Begin{Kind: StepRun}})
+	records = append(records, &journal.Record{Step: journal.MaxNumber + 1, Begin: &journal.Begin{Kind: journal.StepRun}}, &journal.Record{Step: 0, Begin: &journal.Begin{Kind: journal.StepRun}})
 	d.forge("00000000000000fe-a", records...)
 	for _, r := range records {
 		r.Stamp = 0
@@ -307,7 +310,7 @@ func TestLoopsAndTwins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := w.Begin(Begin{Kind: StepRun}); err != nil || n <= 5 {
+	if n, err := w.Begin(journal.Begin{Kind: journal.StepRun}); err != nil || n <= 5 {
 		t.Errorf("the next step: %d %v", n, err)
 	}
 	_ = w.Close()

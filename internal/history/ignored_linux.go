@@ -1,5 +1,13 @@
 package history
 
+import (
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+
+	"carrel/internal/history/steplog"
+	"carrel/internal/pathname"
+)
+
 // SetIgnored says what is not kept from now on, by the path that something had when
 // a step began. A file with several names is kept all the same: it may be something
 // else by another one.
@@ -7,15 +15,15 @@ func (s *Store) SetIgnored(ignored func(path string) bool) { s.ignored = ignored
 
 // unwanted says whether the content of a file is not wanted. It is asked for what a
 // step has met by one name only.
-func (w *Writer) unwanted(o *object, st *State) bool {
+func (w *Writer) unwanted(o *object, st *journal.State) bool {
 	return w.ignored != nil && st.Links < 2 && w.groups[st.ID] == nil && w.ignored(o.origin)
 }
 
 // marked notes in a record that what it is about is not wanted, so that an undo
 // leaves it alone whatever is configured then.
-func (w *Writer) marked(p *Pre) {
-	if p != nil && w.ignored != nil && !p.Stayed && p.Object == (Object{}) && p.Inode == (Object{}) && w.ignored(string(p.Path)) {
-		p.Lost = Ignored
+func (w *Writer) marked(p *journal.Pre) {
+	if p != nil && w.ignored != nil && !p.Stayed && p.Object == (journal.Object{}) && p.Inode == (journal.Object{}) && w.ignored(string(p.Path)) {
+		p.Lost = journal.Ignored
 	}
 }
 
@@ -24,9 +32,9 @@ func (w *Writer) marked(p *Pre) {
 func (u *undo) spared(path string) bool {
 	if u.alone == nil {
 		u.alone = make(map[string]bool)
-		for _, st := range u.log.known {
-			named := carriers(st.Posts())
-			for at, left := range st.spares().left {
+		for _, st := range u.log.Known {
+			named := steplog.Carriers(st.Posts())
+			for at, left := range st.Spares().Left {
 				if before := named(at); left && before != "" {
 					u.alone[before] = true // when what it lies in is back
 				}
@@ -39,13 +47,13 @@ func (u *undo) spared(path string) bool {
 
 // allSpared says whether nothing else than that lies in a directory.
 func (u *undo) allSpared(dir string) bool {
-	names, err := namesIn(u.roots, dir)
+	names, err := disk.NamesIn(u.roots, dir)
 	for _, n := range names {
-		at := join(dir, n)
+		at := pathname.Join(dir, n)
 		if u.spared(at) {
 			continue
 		}
-		if found, err := lookIn(u.roots, at); err != nil || found.Kind != Dir || !u.allSpared(at) {
+		if found, err := disk.LookIn(u.roots, at); err != nil || found.Kind != journal.Dir || !u.allSpared(at) {
 			return false
 		}
 	}
@@ -54,20 +62,20 @@ func (u *undo) allSpared(dir string) bool {
 
 // tellAlone lists what steps destroyed and an undo leaves alone: of a directory with
 // all that was in it, that.
-func (u *undo) tellAlone(p *Plan, steps []*Step) {
+func (u *undo) tellAlone(p *Plan, steps []*steplog.Step) {
 	for _, s := range steps {
-		spared, told := s.spares(), make(map[string]bool)
+		spared, told := s.Spares(), make(map[string]bool)
 		for _, c := range s.Changes() { // directories before what was in them
 			at := c.Path
-			if q, ok := s.PostOf(at); ok && c.What != Removed && len(q.Origin) > 0 {
+			if q, ok := s.PostOf(at); ok && c.What != steplog.Removed && len(q.Origin) > 0 {
 				at = string(q.Origin)
 			}
-			if c.Lost != Ignored || !spared.found[at] || !u.asked(at) {
+			if c.Lost != journal.Ignored || !spared.Found[at] || !u.asked(at) {
 				continue
 			}
 			told[at] = true
-			if !told[parentOf(at)] {
-				p.Unrestorable = append(p.Unrestorable, Unrestorable{at, Ignored})
+			if !told[pathname.Parent(at)] {
+				p.Unrestorable = append(p.Unrestorable, Unrestorable{at, journal.Ignored})
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -135,7 +137,7 @@ func TestIgnored(t *testing.T) {
 			}
 			var told []string
 			for _, u := range v.Plan.Unrestorable {
-				if u.Why != Ignored {
+				if u.Why != journal.Ignored {
 					t.Errorf("%s: %s", u.Path, u.Why)
 				}
 				told = append(told, strings.TrimPrefix(u.Path, d.root+"/"))
@@ -206,7 +208,7 @@ func TestIgnoredLater(t *testing.T) {
 // TestIgnoredInTheWay: what an undo left alone may be in the way of an older one,
 // which says so before it does anything.
 func TestIgnoredInTheWay(t *testing.T) {
-	for _, mode := range []Mode{Abort, Skip, KeepBoth} {
+	for _, mode := range []journal.Mode{journal.Abort, journal.Skip, journal.KeepBoth} {
 		d := newDesk(t)
 		d.fill(t)
 		d.ignore("a")
@@ -226,13 +228,13 @@ func TestIgnoredInTheWay(t *testing.T) {
 		_, err := d.undo(t, Request{Steps: []uint64{1}, Mode: mode})
 		conflict := (*ConflictError)(nil)
 		switch {
-		case mode == Abort && (!errors.As(err, &conflict) || snapshot(t, d.root) != between):
+		case mode == journal.Abort && (!errors.As(err, &conflict) || snapshot(t, d.root) != between):
 			t.Errorf("%v\n%s", err, apart(snapshot(t, d.root), between))
-		case mode != Abort && err != nil:
+		case mode != journal.Abort && err != nil:
 			t.Errorf("mode %v: %v", mode, err)
-		case mode == Skip:
+		case mode == journal.Skip:
 			d.differsIn(t, before, map[string]string{"a": "", "dir/f": "content of a", "dir": "dir", "dir/link": "", "dir/sub": "", "dir/sub/g": ""})
-		case mode == KeepBoth:
+		case mode == journal.KeepBoth:
 			d.differsIn(t, before, map[string]string{"a": "", beside("dir", 1): "dir", beside("dir", 1) + "/f": "content of a"})
 		}
 	}
@@ -304,7 +306,7 @@ func TestIgnoredRandom(t *testing.T) {
 			now, step := strings.Split(snapshot(rt, d.root), "\n"), d.read(rt).Step(s)
 			for _, l := range strings.Split(trees[n-1-i], "\n") {
 				path := d.root + strings.SplitN(l, `"`, 3)[1]
-				inLater := i > 0 && ignored(step.carried(path)) // so the later step's undo left it alone
+				inLater := i > 0 && ignored(step.Carried(path)) // so the later step's undo left it alone
 				if !ignored(path) && !inLater && !slices.Contains(now, l) {
 					rt.Fatalf("after undo of %d:\n%s", s, apart(strings.Join(now, "\n"), trees[n-1-i]))
 				}
@@ -331,7 +333,7 @@ func TestIgnoredRandom(t *testing.T) {
 // and new where an undo has changed names in there.
 func (d *desk) onlyTimes(t fataler, number uint64, differs string, ignored func(path string) bool) bool {
 	step := d.read(t).Step(number)
-	carried := carriers(step.Posts())
+	carried := steplog.Carriers(step.Posts())
 	for l := range strings.Lines(differs) {
 		part := strings.SplitN(l, `"`, 3) // got or want, the path, and the rest
 		at := d.root + part[1]

@@ -3,13 +3,15 @@ package history
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // What a step is called and comes to is known without reading all that it changed:
@@ -51,7 +53,7 @@ var errIndex = errors.New("the index of the history is wrong")
 
 // dropIndex removes the file: the next survey makes it from the journals.
 func (s *Store) dropIndex() error {
-	if err := unlinkAt(s.fd, indexFile, 0); err != nil && err != unix.ENOENT {
+	if err := disk.UnlinkAt(s.fd, indexFile, 0); err != nil && err != unix.ENOENT {
 		return fmt.Errorf("%w and cannot be removed: %w", errIndex, err)
 	}
 	return nil
@@ -90,22 +92,21 @@ func (s *Store) readIndex() *index {
 	}
 	data = data[len(indexHead):]
 	x.of = make(map[string]string, len(data)/usualEntry)
-	for len(text) > frameBytes {
-		n, sum := getLE32(data), getLE32(data[4:])
-		if n > maxEntry || int(n) > len(data)-frameBytes || crc32.Checksum(data[frameBytes:frameBytes+int(n)], castagnoli()) != sum {
+	for len(text) > 0 {
+		whole := journal.FrameBytes + len(journal.Frame(data, maxEntry))
+		if whole == journal.FrameBytes {
 			return x
 		}
-		entry := text[frameBytes : frameBytes+int(n)]
-		data, text = data[frameBytes+int(n):], text[frameBytes+int(n):]
-		r := indexReader{rest: entry}
-		segment := r.text()
-		if r.bad || !validSegment(segment) {
+		entry := text[journal.FrameBytes:whole]
+		data, text = data[whole:], text[whole:]
+		segment, ok := steplog.EntrySegment(entry)
+		if !ok {
 			return x
 		}
 		x.of[segment] = entry
 		x.entries++
 	}
-	x.rewrite = len(text) > 0
+	x.rewrite = false
 	return x
 }
 
@@ -116,14 +117,14 @@ func (x *index) take(s *Store, l *Log, name string) bool {
 	if !known || x.journal < 0 || unix.Fstatat(x.journal, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
-	is, steps, ok := readEntry(entry)
-	if !ok || is.size != st.Size || is.mtime != st.Mtim.Nano() || is.inode != st.Ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	is, steps, ok := steplog.ReadEntry(entry)
+	if !ok || is.Size != st.Size || is.Mtime != st.Mtim.Nano() || is.Inode != st.Ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		x.rewrite = true
 		return false
 	}
-	l.stamp, l.number = max(l.stamp, is.stamp), max(l.number, is.number)
+	l.Stamp, l.Number = max(l.Stamp, is.Stamp), max(l.Number, is.Number)
 	for _, step := range steps {
-		step.unread = s.reader(l, step, step.from, step.to)
+		step.Unread = s.reader(l, step)
 	}
 	l.Steps = append(l.Steps, steps...)
 	x.used[name] = true
@@ -132,32 +133,13 @@ func (x *index) take(s *Store, l *Log, name string) bool {
 
 // learn takes over what was read of a segment, if nothing more will come. What its
 // steps changed is let go of.
-func (x *index) learn(seg *segment, l *Log, s *Store, is segmentState) {
-	if seg.live || seg.damaged != nil {
+func (x *index) learn(seg *steplog.Segment, l *Log, s *Store, is steplog.SegmentState) {
+	entry := seg.Entry(is)
+	if entry == nil || len(entry) > maxEntry {
 		return
 	}
-	steps := make([]*Step, 0, len(seg.steps))
-	for _, st := range seg.steps {
-		if st.End == nil || st.End.Aborted && len(st.posts) > 0 {
-			return
-		}
-		steps = append(steps, st)
-	}
-	slices.SortFunc(steps, func(a, b *Step) int { return int(a.from - b.from) })
-	is.stamp, is.number = seg.stamp, seg.number
-	for _, st := range steps {
-		counts := st.Counts()
-		st.counts, st.refs = &counts, refsOf(st)
-	}
-	entry := writeEntry(seg.name, is, steps)
-	if len(entry) > maxEntry {
-		return
-	}
-	for _, st := range steps {
-		st.unread = s.reader(l, st, st.from, st.to)
-		st.pres, st.posts, st.beyond, st.between, st.plan, st.first, st.pre, st.post = nil, nil, nil, nil, nil, nil, nil, nil
-	}
-	x.learned = appendEntry(x.learned, entry)
+	seg.LetGo(func(st *steplog.Step) func() error { return s.reader(l, st) })
+	x.learned = journal.AppendFrame(x.learned, entry)
 }
 
 // confirms reports whether the entry of a segment that was believed is what the journal
@@ -166,9 +148,9 @@ func (x *index) confirms(s *Store, name string) bool {
 	if !x.used[name] {
 		return true
 	}
-	fresh, l := &index{}, &Log{torn: make(map[string]int64)}
+	fresh, l := &index{}, &Log{Log: steplog.New(0)}
 	err := l.segment(s, name, fresh)
-	return err == nil && string(fresh.learned) == string(appendEntry(nil, []byte(x.of[name])))
+	return err == nil && string(fresh.learned) == string(journal.AppendFrame(nil, []byte(x.of[name])))
 }
 
 // learn adds a segment to the file, once its writer has closed it. A long one is left to
@@ -177,7 +159,7 @@ func (s *Store) learn(name string) {
 	if size, err := s.SegmentSize(name); err != nil || size > maxLearned {
 		return
 	}
-	x, l := &index{}, &Log{torn: make(map[string]int64)}
+	x, l := &index{}, &Log{Log: steplog.New(0)}
 	if l.segment(s, name, x) == nil && len(x.learned) > 0 {
 		x.add(s)
 	}
@@ -210,7 +192,7 @@ func (x *index) write(s *Store) {
 	}
 	out := []byte(indexHead)
 	for _, name := range sortedKeys(x.used) {
-		out = appendEntry(out, []byte(x.of[name]))
+		out = journal.AppendFrame(out, []byte(x.of[name]))
 	}
 	out = append(out, x.learned...)
 	temp := indexFile + ".new" // two at once spoil it, which is seen
@@ -220,67 +202,37 @@ func (x *index) write(s *Store) {
 	}
 	_, err = f.Write(out)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = renameOver(s.fd, temp, s.fd, indexFile)
+		err = disk.RenameOver(s.fd, temp, s.fd, indexFile)
 	}
 	if err != nil {
-		_ = unlinkAt(s.fd, temp, 0)
+		_ = disk.UnlinkAt(s.fd, temp, 0)
 	}
-	_ = unlinkAt(s.fd, formerFile, 0)
+	_ = disk.UnlinkAt(s.fd, formerFile, 0)
 }
 
-// reader gives what reads a step from a part of its segment.
-func (s *Store) reader(l *Log, st *Step, from, to int64) func() error {
-	return func() error {
-		err := s.readStep(st, from, to)
+// reader gives what reads a step from its part of its segment.
+func (s *Store) reader(l *Log, st *steplog.Step) func() error {
+	return l.Later(st, func() error {
+		f, err := s.file("journal/"+st.Segment, os.O_RDONLY)
 		if err != nil {
-			err = fmt.Errorf("the journal %s of step %d cannot be read: %w", st.Segment, st.Number, err)
-			l.unreadable = errors.Join(l.unreadable, err)
-		}
-		l.movedBack(st)
-		return err
-	}
-}
-
-func (s *Store) readStep(st *Step, from, to int64) error {
-	f, err := s.file("journal/"+st.Segment, os.O_RDONLY)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if is, err := stateOf(f); err != nil || is.size < to {
-		return errors.Join(err, errors.New("it is not what it was"))
-	}
-	st.pre, st.post = make(map[string]int), make(map[string]int)
-	begin, end := st.Begin, st.End // some of which is what others made of it
-	defer func() { st.Begin, st.End = begin, end }()
-	j := &journal{from: io.NewSectionReader(f, from, to-from), left: to - from}
-	for {
-		r, skipped, err := j.next()
-		if err == nil && skipped {
-			err = fmt.Errorf("there is something else before byte %d", from+j.at)
-		}
-		if err == nil && r != nil {
-			err = r.valid()
-		} else if err == nil && from+j.at < to {
-			err = fmt.Errorf("nothing can be read at byte %d", from+j.at)
-		}
-		if r == nil || err != nil {
 			return err
 		}
-		if r.Step == st.Number && r.Do == nil && r.Ready == 0 { // the plan of an undo that is over is nobody's any more
-			st.present(r)
-			st.add(r)
+		defer f.Close()
+		is, err := stateOf(f)
+		if err != nil {
+			return errors.Join(err, errors.New("it is not what it was"))
 		}
-	}
+		return st.Reread(f, is.Size, renumbered)
+	})
 }
 
-func stateOf(f *os.File) (segmentState, error) {
+func stateOf(f *os.File) (steplog.SegmentState, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return segmentState{}, err
+		return steplog.SegmentState{}, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxSegment {
-		return segmentState{}, errors.New("no journal")
+		return steplog.SegmentState{}, errors.New("no journal")
 	}
-	return segmentState{size: st.Size, mtime: st.Mtim.Nano(), inode: st.Ino}, nil
+	return steplog.SegmentState{Size: st.Size, Mtime: st.Mtim.Nano(), Inode: st.Ino}, nil
 }

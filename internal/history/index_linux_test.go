@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // TestSurveyIsRead: what is known of a step without reading it, and what is read
@@ -37,8 +39,8 @@ func TestSurveyIsRead(t *testing.T) {
 			d.sameRead(rt)
 			if l := d.read(rt); rapid.Bool().Draw(rt, "undo") && len(l.Steps) > 0 {
 				n := l.Steps[len(l.Steps)-1]
-				redo := n.Begin.Kind == StepUndo
-				if n.Begin.Kind != StepRedo {
+				redo := n.Begin.Kind == journal.StepUndo
+				if n.Begin.Kind != journal.StepRedo {
 					_, _ = d.undo(rt, Request{Steps: []uint64{n.Number}, Redo: redo})
 				}
 			}
@@ -61,19 +63,19 @@ func (d *desk) sameRead(t *rapid.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got.Steps) != len(want.Steps) || got.stamp != want.stamp || got.number != want.number {
-			t.Fatalf("%d steps to stamp %d, number %d; read are %d to %d, %d", len(got.Steps), got.stamp, got.number, len(want.Steps), want.stamp, want.number)
+		if len(got.Steps) != len(want.Steps) || got.Stamp != want.Stamp || got.Number != want.Number {
+			t.Fatalf("%d steps to stamp %d, number %d; read are %d to %d, %d", len(got.Steps), got.Stamp, got.Number, len(want.Steps), want.Stamp, want.Number)
 		}
 		for i, w := range want.Steps {
 			g := got.Steps[i]
-			if g.Counts() != w.Counts() || g.stamp != w.stamp || g.last != w.last || g.UndoneBy != w.UndoneBy || g.Number != w.Number ||
+			if g.Counts() != w.Counts() || g.Stamp != w.Stamp || g.Last != w.Last || g.UndoneBy != w.UndoneBy || g.Number != w.Number ||
 				!reflect.DeepEqual(g.Begin, w.Begin) || !reflect.DeepEqual(g.End, w.End) {
 				t.Fatalf("step %d, unread:\n%+v\n%+v", w.Number, g, w)
 			}
-			if !reflect.DeepEqual(g.Posts(), w.posts) || !reflect.DeepEqual(g.Pres(), w.pres) || !reflect.DeepEqual(g.first, w.first) {
+			if !reflect.DeepEqual(g.Posts(), w.Posts()) || !reflect.DeepEqual(g.Pres(), w.Pres()) || !reflect.DeepEqual(g.First, w.First) {
 				t.Fatalf("step %d:\n%+v\n%+v", w.Number, g, w)
 			}
-			if g.unread != nil || !reflect.DeepEqual(g.Begin, w.Begin) || !reflect.DeepEqual(g.End, w.End) {
+			if g.Unread != nil || !reflect.DeepEqual(g.Begin, w.Begin) || !reflect.DeepEqual(g.End, w.End) {
 				t.Fatalf("step %d, once read:\n%+v\n%+v", w.Number, g, w)
 			}
 		}
@@ -132,7 +134,7 @@ func TestJournalGoneMeanwhile(t *testing.T) {
 			d.read(t) // makes the file
 			for _, steps := range [][]uint64{{2}, {1}, {1, 2}} {
 				l := d.read(t)
-				if l.Steps[1].unread == nil {
+				if l.Steps[1].Unread == nil {
 					t.Fatal("the step was read already")
 				}
 				segment := d.store.path + "/journal/" + l.Steps[1].Segment
@@ -143,7 +145,7 @@ func TestJournalGoneMeanwhile(t *testing.T) {
 				if err := harm(segment); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := d.store.Undo(l, Request{Steps: steps, Roots: []string{d.root}, Mode: Force}); err == nil {
+				if _, err := d.store.Undo(l, Request{Steps: steps, Roots: []string{d.root}, Mode: journal.Force}); err == nil {
 					t.Errorf("steps %d were taken back without the journal of step 2", steps)
 				}
 				if got := snapshot(t, d.root); got != after {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"testing"
+
+	"carrel/internal/history/journal"
 )
 
 // indexed gives a desk with a few closed runs and an undo, and its index.
@@ -36,7 +38,7 @@ func TestWriterIndexes(t *testing.T) {
 		t.Fatalf("%d segments are in the index, rewrite is %v", len(x.of), x.rewrite)
 	}
 	for _, s := range d.read(t).Steps {
-		if s.unread == nil {
+		if s.Unread == nil {
 			t.Errorf("the journal of step %d was read", s.Number)
 		}
 	}
@@ -98,12 +100,12 @@ func (d *desk) told(t *testing.T) string {
 		for _, text := range []string{s.Begin.Kind, s.Segment} {
 			out.WriteString(text + " ")
 		}
-		for _, n := range []uint64{s.Number, s.stamp, s.last, s.UndoneBy, uint64(s.Counts().Modified)} {
-			out.WriteString(objectName(n) + " ")
+		for _, n := range []uint64{s.Number, s.Stamp, s.Last, s.UndoneBy, uint64(s.Counts().Modified)} {
+			out.WriteString(journal.ObjectName(n) + " ")
 		}
-		s.references(func(o Object) { out.WriteString(o.File() + " ") })
+		s.References(func(o journal.Object) { out.WriteString(o.File() + " ") })
 		for i := range s.Posts() {
-			out.WriteString(string(s.posts[i].Path) + " ")
+			out.WriteString(string(s.Posts()[i].Path) + " ")
 		}
 		out.WriteString("\n")
 	}

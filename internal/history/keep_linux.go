@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // wait lets another change finish that keeps the same object.
@@ -20,13 +23,13 @@ func (w *Writer) wait(o *object) {
 
 // copyOf says that a file with several names is being copied, until what it
 // returns is called: no name of it may get another meaning meanwhile.
-func (w *Writer) copyOf(st *State) func() {
+func (w *Writer) copyOf(st *journal.State) func() {
 	if st.Links < 2 {
 		return func() {}
 	}
 	id, over := st.ID, make(chan struct{})
 	if w.copying == nil {
-		w.copying = make(map[ID]chan struct{})
+		w.copying = make(map[journal.ID]chan struct{})
 	}
 	w.copying[id] = over
 	return func() {
@@ -54,17 +57,17 @@ func (w *Writer) waitForCopy(s *slot) bool {
 }
 
 // keepContent stores a file's content, without holding up changes of others.
-func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre, error) {
-	p := &Pre{Path: Bytes(o.origin), State: *st}
+func (w *Writer) keepContent(o *object, s *slot, st *journal.State, leaving bool) (*journal.Pre, error) {
+	p := &journal.Pre{Path: journal.Bytes(o.origin), State: *st}
 	at := s.path()
-	if st.Kind == File && (st.Size > 0 || st.Links > 1) && !w.unwanted(o, st) {
+	if st.Kind == journal.File && (st.Size > 0 || st.Links > 1) && !w.unwanted(o, st) {
 		number, err := w.storeNew(o, s, at, st, leaving && !w.granted.has(st.ID))
 		p.State = *w.asFound(o, st)
 		p.State.Size = st.Size // of what is kept
 		o.number = number
 		switch {
 		case err == nil:
-			p.Object = Object{w.segment, number}
+			p.Object = journal.Object{Segment: w.segment, Number: number}
 		case lost(err) != "" && !o.mayLose:
 			return nil, &LostError{Path: at, Why: lost(err), object: o}
 		case lost(err) != "":
@@ -73,9 +76,9 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 			return nil, fmt.Errorf("keeping %q: %w", at, err)
 		}
 	}
-	if err := w.write(&Record{Pre: p, At: Bytes(at)}); err != nil {
-		if p.Object != (Object{}) {
-			_ = unlinkAt(w.objects, objectName(o.number), 0)
+	if err := w.write(&journal.Record{Pre: p, At: journal.Bytes(at)}); err != nil {
+		if p.Object != (journal.Object{}) {
+			_ = disk.UnlinkAt(w.objects, journal.ObjectName(o.number), 0)
 		}
 		w.unbusy(o)
 		return nil, err
@@ -86,7 +89,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 }
 
 // storeNew stores what is at a slot as a new object, while others go on.
-func (w *Writer) storeNew(o *object, s *slot, at string, st *State, leaving bool) (number uint64, err error) {
+func (w *Writer) storeNew(o *object, s *slot, at string, st *journal.State, leaving bool) (number uint64, err error) {
 	w.next++
 	number = w.next
 	busy := make(chan struct{})
@@ -110,7 +113,7 @@ func (w *Writer) storeNew(o *object, s *slot, at string, st *State, leaving bool
 }
 
 // storeApart stores what is at a path while others go on.
-func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
+func (w *Writer) storeApart(s *slot, path string, st *journal.State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
 	at, err := w.reach(s, path)
 	w.pauses++
 	w.mu.Unlock()
@@ -125,13 +128,13 @@ func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leav
 // storeObject stores what is at a path. What somebody outside puts there
 // meanwhile is stored instead: that is what the change would destroy. ESTALE where it is
 // something else by then, or nothing.
-func (w *Writer) storeObject(dir int, name string, st *State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
+func (w *Writer) storeObject(dir int, name string, st *journal.State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
 	for range copyTries {
-		by, err = keep(dir, name, st, w.objects, objectName(number), leaving, copied)
+		by, err = keep(dir, name, st, w.objects, journal.ObjectName(number), leaving, copied)
 		if err != unix.ESTALE && err != unix.ENOENT {
 			break
 		}
-		now, e := stateAt(dir, name, withXattrs)
+		now, e := disk.StateAt(dir, name, disk.WithXattrs)
 		if e == unix.ENOENT {
 			return nil, unix.ESTALE
 		}
@@ -139,9 +142,9 @@ func (w *Writer) storeObject(dir int, name string, st *State, number uint64, lea
 			return nil, e
 		}
 		if now.ID == st.ID { // so it is the other end that is missing
-			return nil, ofStore(err)
+			return nil, disk.OfStore(err)
 		}
-		if now.Kind != File {
+		if now.Kind != journal.File {
 			break
 		}
 		*st = now
@@ -154,14 +157,14 @@ func (w *Writer) storeObject(dir int, name string, st *State, number uint64, lea
 
 // group gives the group of an object, nil for what has one name. A link or a FIFO with
 // several names is one object as well, and comes back as one.
-func (w *Writer) group(o *object, st *State) *group {
-	if st.Kind == Dir || st.Kind == Absent || st.Links < 2 && w.groups[st.ID] == nil {
+func (w *Writer) group(o *object, st *journal.State) *group {
+	if st.Kind == journal.Dir || st.Kind == journal.Absent || st.Links < 2 && w.groups[st.ID] == nil {
 		return nil
 	}
 	return w.joinGroup(o, st)
 }
 
-func (w *Writer) joinGroup(o *object, st *State) *group {
+func (w *Writer) joinGroup(o *object, st *journal.State) *group {
 	g := w.groups[st.ID]
 	if g == nil {
 		g = &group{state: *w.asFound(o, st)}
@@ -198,7 +201,7 @@ func (w *Writer) joins(o *object, g *group) {
 // shared keeps the content of a group. A name that goes is linked, as long as
 // nobody has changed the file by another; whoever changes it has it copied, for
 // all names.
-func (w *Writer) shared(g *group, s *slot, st *State, leaving bool) error {
+func (w *Writer) shared(g *group, s *slot, st *journal.State, leaving bool) error {
 	for _, m := range g.members { // whoever copies it does so for all names
 		w.wait(m)
 	}
@@ -208,7 +211,7 @@ func (w *Writer) shared(g *group, s *slot, st *State, leaving bool) error {
 		return nil // gone meanwhile
 	case len(g.members) == 0:
 		return nil // made by the step, with all its names
-	case leaving && (o.origin == "" || o.held > 0 || o.copy != nil && o.copy.Lost == Ignored):
+	case leaving && (o.origin == "" || o.held > 0 || o.copy != nil && o.copy.Lost == journal.Ignored):
 		return nil
 	case leaving && g.kept != nil:
 		if err := w.noteGroup(g); err != nil {
@@ -236,7 +239,7 @@ func (w *Writer) shared(g *group, s *slot, st *State, leaving bool) error {
 
 // hold links a file that is about to lose a name and has others: the file comes
 // back, and not only what was in it.
-func (w *Writer) hold(g *group, s *slot, st *State) error {
+func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
 	o := s.is
 	at, err := w.reach(s, s.path())
 	if err != nil {
@@ -246,9 +249,9 @@ func (w *Writer) hold(g *group, s *slot, st *State) error {
 	w.next++
 	number := w.next
 	w.pauses++ // it has another name then
-	if err := linkTo(at.dir, at.name, st, w.objects, objectName(number)); err != nil {
+	if err := linkTo(at.dir, at.name, st, w.objects, journal.ObjectName(number)); err != nil {
 		if lost(err) == "" {
-			return ofStore(err)
+			return disk.OfStore(err)
 		}
 		if g.kept != nil { // a copy has to do
 			return nil
@@ -263,9 +266,9 @@ func (w *Writer) hold(g *group, s *slot, st *State) error {
 	w.fresh = append(w.fresh, number)
 	w.store.grown(st.Size)
 	found := w.asFound(o, st)
-	err = w.write(&Record{Pre: &Pre{Path: Bytes(o.origin), State: *found, Inode: Object{w.segment, number}}, At: Bytes(s.path())})
+	err = w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(o.origin), State: *found, Inode: journal.Object{Segment: w.segment, Number: number}}, At: journal.Bytes(s.path())})
 	if err != nil {
-		_ = unlinkAt(w.objects, objectName(number), 0)
+		_ = disk.UnlinkAt(w.objects, journal.ObjectName(number), 0)
 		return err
 	}
 	o.meta, o.held, o.found = true, number, found
@@ -280,10 +283,10 @@ func (w *Writer) noteGroup(g *group) error {
 			continue
 		}
 		p := *g.kept
-		p.Path = Bytes(m.origin)
-		r := &Record{Pre: &p}
+		p.Path = journal.Bytes(m.origin)
+		r := &journal.Record{Pre: &p}
 		if m.at != nil {
-			r.At = Bytes(m.at.path())
+			r.At = journal.Bytes(m.at.path())
 		}
 		if err := w.write(r); err != nil {
 			return err

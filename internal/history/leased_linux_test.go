@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // TestAnotherRunWrites: at any moment while one run removes or replaces a file,
@@ -47,7 +50,7 @@ func TestAnotherRunWrites(t *testing.T) {
 				want = less
 			}
 			pre, _ := a.read(t).Step(1).PreOf(a.at("f"))
-			kept := fmt.Sprintf("%s/objects/%s/%s", a.store.path, pre.Object.Segment, objectName(pre.Object.Number))
+			kept := fmt.Sprintf("%s/objects/%s/%s", a.store.path, pre.Object.Segment, journal.ObjectName(pre.Object.Number))
 			if got, err := os.ReadFile(kept); err != nil || string(got) != want {
 				t.Fatalf("%s: kept is %q, %v", when, got, err)
 			}
@@ -108,14 +111,14 @@ func TestAnotherRunWroteSince(t *testing.T) {
 // atCall has something done just before the n-th call of what do does.
 func (d *desk) atCall(n int, then, do func()) {
 	calls := 0
-	trial = func(string) error {
+	disk.Trial = func(string) error {
 		if calls++; calls == n+1 {
-			trial = nil
+			disk.Trial = nil
 			then()
 		}
 		return nil
 	}
-	defer func() { trial = nil }()
+	defer func() { disk.Trial = nil }()
 	do()
 }
 
@@ -139,7 +142,7 @@ func (d *desk) otherRun(t *testing.T, file *unix.Stat_t, name, text string) (out
 		if unix.Fstat(fd, &st) != nil || st.Ino != file.Ino {
 			outcome = "too late"
 		}
-		if err = truncate(fd, 0); err == nil {
+		if err = disk.Truncate(fd, 0); err == nil {
 			_, err = unix.Write(fd, []byte(text))
 		}
 		return err

@@ -1,6 +1,10 @@
 package history
 
-import "slices"
+import (
+	"slices"
+
+	"carrel/internal/history/steplog"
+)
 
 // Limits bound what a store keeps, and what is copied to be kept. 0 is no limit.
 type Limits struct {
@@ -32,7 +36,7 @@ func LowWater(limit int64) int64 { return limit - limit/batch }
 
 // weight is what a family comes to in the budget.
 type weight struct {
-	family *Family
+	family *steplog.Family
 	run    string
 	bytes  int64 // of the disk, that are free without it
 	fixed  bool  // it stays: it is the newest, or not over

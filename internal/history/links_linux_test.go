@@ -9,6 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // tangle makes files of which some have a second name that no change touches, and
@@ -171,7 +175,7 @@ func TestUndoOfKnotsInSteps(t *testing.T) {
 				held = d.knot(rt, held)
 			}
 			trees = append(trees, snapshot(rt, d.root))
-			n, err := d.w.End(0, &Begin{Kind: StepRun})
+			n, err := d.w.End(0, &journal.Begin{Kind: journal.StepRun})
 			if err != nil {
 				rt.Fatalf("end: %v", err)
 			}
@@ -318,14 +322,14 @@ func staleNames(t *testing.T, byDir bool) {
 		t.Fatal(err)
 	}
 	defer unix.Close(dir)
-	st, err := stateAt(pin, "", 0)
+	st, err := disk.StateAt(pin, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change := func(op Op) Change {
 		c := Change{Op: op, Path: d.at("l1"), Pinned: pin}
 		if byDir {
-			c.Dir, c.Name, c.Is = dir, "l1", ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
+			c.Dir, c.Name, c.Is = dir, "l1", journal.ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
 		}
 		return c
 	}
@@ -351,7 +355,7 @@ func staleNames(t *testing.T, byDir bool) {
 }
 
 // undoOf gives the undo that a step is taken back by now.
-func (l *Log) undoOf(s *Step) *Step {
+func (l *Log) undoOf(s *steplog.Step) *steplog.Step {
 	for range l.Steps {
 		u := l.Step(s.UndoneBy)
 		if u == nil || u.UndoneBy == 0 {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -13,12 +15,12 @@ import (
 const otherMount = "it is on another file system, mounted in the project"
 
 // look gives the state of what is at a slot on the disk.
-func (w *Writer) look(s *slot) (State, error) { return w.lookWith(s, allXattrs) }
+func (w *Writer) look(s *slot) (journal.State, error) { return w.lookWith(s, disk.AllXattrs) }
 
 // glance is look without the attributes, for who does not write them down.
-func (w *Writer) glance(s *slot) (State, error) { return w.lookWith(s, 0) }
+func (w *Writer) glance(s *slot) (journal.State, error) { return w.lookWith(s, 0) }
 
-func (w *Writer) lookWith(s *slot, with int) (State, error) {
+func (w *Writer) lookWith(s *slot, with int) (journal.State, error) {
 	if st, known := s.lookedAt(with, w.pauses); known {
 		return st, nil
 	}
@@ -28,17 +30,17 @@ func (w *Writer) lookWith(s *slot, with int) (State, error) {
 		return st, nil
 	}
 	dir, name, byPath, err := w.reached(s, at)
-	if missing(err) {
-		return State{}, nil
+	if disk.Missing(err) {
+		return journal.State{}, nil
 	}
 	if err != nil {
-		return State{}, fmt.Errorf("looking at %q: %w", at, err)
+		return journal.State{}, fmt.Errorf("looking at %q: %w", at, err)
 	}
 	defer unix.Close(dir)
 	if byPath {
 		w.learn(s, at, dir)
 	}
-	st, err := stateAt(dir, name, with)
+	st, err := disk.StateAt(dir, name, with)
 	if err == nil && s.via != nil {
 		s.looked(&st, with, w.pauses)
 	}
@@ -47,15 +49,15 @@ func (w *Writer) lookWith(s *slot, with int) (State, error) {
 
 // lookedAt gives what a change has seen at a slot, if it has not let others go on
 // since.
-func (s *slot) lookedAt(with int, pauses uint64) (State, bool) {
+func (s *slot) lookedAt(with int, pauses uint64) (journal.State, bool) {
 	v := s.via
 	if v == nil || v.seen == nil || v.pauses != pauses || with != 0 && v.with != with {
-		return State{}, false
+		return journal.State{}, false
 	}
 	return *v.seen, true
 }
 
-func (s *slot) looked(st *State, with int, pauses uint64) {
+func (s *slot) looked(st *journal.State, with int, pauses uint64) {
 	s.via.seen, s.via.with, s.via.pauses = st, with, pauses
 }
 
@@ -68,18 +70,18 @@ type nearby struct {
 // near looks by the directory that a change has pinned, where that is known to be
 // no other mount than the root's own: what would be destroyed is there, and no
 // path has to be walked.
-func (w *Writer) near(s *slot, path string, with int) (State, bool) {
+func (w *Writer) near(s *slot, path string, with int) (journal.State, bool) {
 	v := s.via
 	if v == nil || v.dir <= 0 || len(w.nearby) == 0 {
-		return State{}, false
+		return journal.State{}, false
 	}
 	name := strings.TrimRight(v.name, "/")
 	if name == "" || name == "." || name == ".." {
-		return State{}, false
+		return journal.State{}, false
 	}
-	st, mount, err := mountedAt(v.dir, name, with)
-	if err == nil && st.Kind == Absent {
-		_, mount, err = mountedAt(v.dir, "", 0)
+	st, mount, err := disk.MountedAt(v.dir, name, with)
+	if err == nil && st.Kind == journal.Absent {
+		_, mount, err = disk.MountedAt(v.dir, "", 0)
 	}
 	return st, err == nil && w.nearby[nearby{w.rootOf(path), mount}]
 }
@@ -90,11 +92,11 @@ func (w *Writer) learn(s *slot, path string, dir int) {
 	if s.via == nil || s.via.dir <= 0 {
 		return
 	}
-	pinned, mount, err := mountedAt(s.via.dir, "", 0)
+	pinned, mount, err := disk.MountedAt(s.via.dir, "", 0)
 	if err != nil || mount == 0 {
 		return
 	}
-	if here, err := stateAt(dir, "", 0); err == nil && here.ID == pinned.ID {
+	if here, err := disk.StateAt(dir, "", 0); err == nil && here.ID == pinned.ID {
 		if w.nearby == nil {
 			w.nearby = make(map[nearby]bool)
 		}
@@ -109,7 +111,7 @@ func (w *Writer) sameFile(s, to *slot) (bool, error) {
 		return true, nil
 	}
 	a, err := w.glance(s)
-	if err != nil || a.Kind == Dir || a.Links < 2 {
+	if err != nil || a.Kind == journal.Dir || a.Links < 2 {
 		return false, err
 	}
 	b, err := w.glance(to)
@@ -123,7 +125,7 @@ func (w *Writer) reached(s *slot, path string) (dir int, name string, byPath boo
 		unix.Close(dir)
 		err = unix.EACCES
 	}
-	gone := missing(err) && s.via != nil && s.via.dir > 0 && s.via.pinned <= 0 // somebody outside moved it on the way
+	gone := disk.Missing(err) && s.via != nil && s.via.dir > 0 && s.via.pinned <= 0 // somebody outside moved it on the way
 	if err != unix.EACCES && !gone || s.via == nil {
 		return dir, name, true, err
 	}
@@ -141,14 +143,14 @@ func (w *Writer) reached(s *slot, path string) (dir int, name string, byPath boo
 
 func (w *Writer) parent(path string) (int, string, error) {
 	if i := w.rootOf(path); i >= 0 {
-		return w.roots[i].parent(path)
+		return w.roots[i].Parent(path)
 	}
 	return -1, "", unix.EXDEV
 }
 
 // rootOf gives the root that a path is in, -1 for none.
 func (w *Writer) rootOf(path string) int {
-	return slices.IndexFunc(w.roots, func(r root) bool { return pathname.Within(path, r.path) })
+	return slices.IndexFunc(w.roots, func(r disk.Root) bool { return pathname.Within(path, r.Path) })
 }
 
 // stale finds that a file that is about to change is not what its path means any
@@ -157,14 +159,14 @@ func (w *Writer) stale(c *Change, s *slot) error {
 	if c.Pinned <= 0 || c.Op != Content && c.Op != Meta {
 		return nil
 	}
-	if c.Dir > 0 && c.Is != (ID{}) { // while it is pinned, no other object has its number
+	if c.Dir > 0 && c.Is != (journal.ID{}) { // while it is pinned, no other object has its number
 		now, err := w.lookWith(s, w.asked(c, s))
 		if err == nil && now.ID.Dev == c.Is.Dev && now.ID.Ino == c.Is.Ino {
 			return nil
 		}
 	}
-	is, err := stateAt(c.Pinned, "", 0)
-	if err != nil || is.Kind != File || is.Links == 0 {
+	is, err := disk.StateAt(c.Pinned, "", 0)
+	if err != nil || is.Kind != journal.File || is.Links == 0 {
 		return err
 	}
 	now, err := w.glance(s)
@@ -181,7 +183,7 @@ func (w *Writer) asked(c *Change, s *slot) int {
 	if o == nil || o.origin == "" || c.Op == Meta && o.meta || c.Op == Content && o.content {
 		return 0
 	}
-	return allXattrs
+	return disk.AllXattrs
 }
 
 // settle ends what began when something was linked because it was about to go.
@@ -191,8 +193,8 @@ func (w *Writer) settle(s *slot, failed error) {
 		return
 	}
 	o := s.is
-	if o.content = failed == nil; !o.content && w.write(&Record{Pre: &Pre{Path: Bytes(o.origin), Stayed: true}}) == nil {
-		_ = unlinkAt(w.objects, objectName(o.number), 0)
+	if o.content = failed == nil; !o.content && w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(o.origin), Stayed: true}}) == nil {
+		_ = disk.UnlinkAt(w.objects, journal.ObjectName(o.number), 0)
 	}
 	w.unbusy(o)
 }

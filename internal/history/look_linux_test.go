@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // TestNear: what a change has pinned is looked at there, and only where that is the
@@ -29,11 +31,11 @@ func TestNear(t *testing.T) {
 	for _, c := range []struct {
 		dir, name string
 		near      bool
-		kind      Kind
+		kind      journal.Kind
 	}{
-		{d.at("dir"), "a", true, File}, {d.at("dir"), "a/", true, File}, {d.at("dir"), "missing", true, Absent}, {d.root, "dir", true, Dir},
-		{d.at("dir"), "..", false, Absent}, {d.at("dir"), ".", false, Absent}, {d.at("dir"), "", false, Absent},
-		{"/proc", "self", false, Absent}, {"/proc", "missing", false, Absent}, {"/", "proc", false, Absent},
+		{d.at("dir"), "a", true, journal.File}, {d.at("dir"), "a/", true, journal.File}, {d.at("dir"), "missing", true, journal.Absent}, {d.root, "dir", true, journal.Dir},
+		{d.at("dir"), "..", false, journal.Absent}, {d.at("dir"), ".", false, journal.Absent}, {d.at("dir"), "", false, journal.Absent},
+		{"/proc", "self", false, journal.Absent}, {"/proc", "missing", false, journal.Absent}, {"/", "proc", false, journal.Absent},
 	} {
 		s.via = &via{dir: open(c.dir), name: c.name}
 		st, near := d.w.near(s, s.path(), 0)
@@ -48,7 +50,7 @@ func TestNear(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.via = &via{dir: open(d.at("moved")), name: "a"}
-	if st, err := d.w.look(s); err != nil || st.Kind != File || st.Size != 4 {
+	if st, err := d.w.look(s); err != nil || st.Kind != journal.File || st.Size != 4 {
 		t.Error(st, err)
 	}
 	s.via = nil

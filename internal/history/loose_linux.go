@@ -5,6 +5,10 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/pathname"
 )
 
 // A file that a step opened for writing may lose the name that it was opened by
@@ -32,7 +36,7 @@ func (w *Writer) pinLoose(s *slot) error {
 		return nil
 	}
 	st, err := w.look(s)
-	if _, known := w.loose[st.ID]; err != nil || known || st.Kind != File || st.Links < 2 {
+	if _, known := w.loose[st.ID]; err != nil || known || st.Kind != journal.File || st.Links < 2 {
 		return err
 	}
 	if len(w.loose) >= maxLoose {
@@ -56,7 +60,7 @@ func (w *Writer) pinLoose(s *slot) error {
 		return err
 	}
 	if w.loose == nil {
-		w.loose = make(map[ID]int)
+		w.loose = make(map[journal.ID]int)
 	}
 	w.loose[st.ID] = fd
 	return nil
@@ -65,7 +69,7 @@ func (w *Writer) pinLoose(s *slot) error {
 // dropLoose lets go of what nobody writes to any more.
 func (w *Writer) dropLoose() {
 	for id, fd := range w.loose {
-		if !written(unix.Open(procPath(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)) {
+		if !written(unix.Open(disk.ProcPath(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)) {
 			unix.Close(fd)
 			delete(w.loose, id)
 		}
@@ -75,15 +79,15 @@ func (w *Writer) dropLoose() {
 // otherNames gives a name of each file that is pinned and written to, but for
 // those that are known; nothing is pinned afterwards. Every directory of the roots
 // is read for that.
-func (w *Writer) otherNames(known map[ID]bool) (out []Written) {
+func (w *Writer) otherNames(known map[journal.ID]bool) (out []Written) {
 	w.dropLoose()
-	wanted := make(map[ID]bool)
+	wanted := make(map[journal.ID]bool)
 	for id, fd := range w.loose {
-		if st, err := stateAt(fd, "", 0); err == nil && st.Links > 0 && !known[id] {
+		if st, err := disk.StateAt(fd, "", 0); err == nil && st.Links > 0 && !known[id] {
 			wanted[id] = true
 		}
 	}
-	_ = namesOf(w.roots, wanted, func(path string, id ID) (bool, error) {
+	_ = namesOf(w.roots, wanted, func(path string, id journal.ID) (bool, error) {
 		known[id] = true
 		out = append(out, Written{path, id})
 		return true, nil
@@ -95,20 +99,20 @@ func (w *Writer) otherNames(known map[ID]bool) (out []Written) {
 	return out
 }
 
-// each calls do for every name below a root until over says so; what cannot be
+// eachBelow calls do for every name below a root until over says so; what cannot be
 // read is left out.
-func (r *root) each(do func(dir int, path string, ino uint64, name string), over func() bool) {
+func eachBelow(r *disk.Root, do func(dir int, path string, ino uint64, name string), over func() bool) {
 	buf := make([]byte, 32<<10)
-	for dirs := []string{r.path}; len(dirs) > 0 && !over(); {
+	for dirs := []string{r.Path}; len(dirs) > 0 && !over(); {
 		path := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		dir, name, err := r.parentThrough(path)
+		dir, name, err := r.ParentThrough(path)
 		if err != nil {
 			continue
 		}
-		fd, err := openAt(dir, dirName(name), unix.O_RDONLY|unix.O_DIRECTORY)
+		fd, err := disk.OpenAt(dir, disk.DirName(name), unix.O_RDONLY|unix.O_DIRECTORY)
 		if err == unix.EACCES {
-			fd, err = openUnreadable(dir, dirName(name))
+			fd, err = disk.OpenUnreadable(dir, disk.DirName(name))
 		}
 		unix.Close(dir)
 		if err != nil {
@@ -121,7 +125,7 @@ func (r *root) each(do func(dir int, path string, ino uint64, name string), over
 			}
 			entries(buf[:n], func(ino uint64, kind byte, name string) {
 				if kind == unix.DT_DIR {
-					dirs = append(dirs, join(path, name))
+					dirs = append(dirs, pathname.Join(path, name))
 				} else {
 					do(fd, path, ino, name)
 				}

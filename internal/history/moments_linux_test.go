@@ -9,13 +9,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // killedAt makes a step and is killed at the n-th call of a kind.
 func (d *desk) killedAt(t *testing.T, call string, n int, do func()) {
 	t.Helper()
 	seen := 0
-	trial = func(c string) error {
+	disk.Trial = func(c string) error {
 		if c == call {
 			if seen++; seen >= n {
 				panic(killed{})
@@ -26,7 +30,7 @@ func (d *desk) killedAt(t *testing.T, call string, n int, do func()) {
 		return nil
 	}
 	defer func() {
-		trial = nil
+		disk.Trial = nil
 		if _, ok := recover().(killed); !ok {
 			t.Fatal("not killed")
 		}
@@ -80,7 +84,7 @@ func TestReplayOfAMadeDirectory(t *testing.T) {
 	after := snapshot(t, d.root)
 	d.kill()
 	d.recover(t)
-	if !slices.ContainsFunc(d.read(t).Steps[0].Changes(), func(c PathChange) bool { return c.Path == d.at("dir/never") && c.What == Added }) {
+	if !slices.ContainsFunc(d.read(t).Steps[0].Changes(), func(c steplog.PathChange) bool { return c.Path == d.at("dir/never") && c.What == steplog.Added }) {
 		t.Errorf("changes: %+v", d.read(t).Steps[0].Changes())
 	}
 	d.undoAndRedo(t, "killed", before, after)
@@ -140,7 +144,7 @@ func TestEditedAfterAKillInTheEnd(t *testing.T) {
 	}
 	at, last := 0, 0
 	for {
-		_, n := decode(data[at:])
+		_, n := journal.Decode(data[at:])
 		if n == 0 {
 			break
 		}
@@ -174,19 +178,19 @@ func TestEditedAfterAKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var journal []byte
+		var rest []byte
 		for {
-			r, n := decode(data)
+			r, n := journal.Decode(data)
 			if n == 0 {
 				break
 			}
 			data = data[n:]
 			r.Time = time.Now().Add(ahead).UnixNano()
-			if journal, err = encode(journal, r); err != nil {
+			if rest, err = journal.Encode(rest, r); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := os.WriteFile(d.store.path+"/journal/"+segment, journal, 0o600); err != nil {
+		if err := os.WriteFile(d.store.path+"/journal/"+segment, rest, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(d.at("a"), []byte("by the user"), 0o640); err != nil {

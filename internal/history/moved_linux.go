@@ -4,6 +4,9 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // errAgain says that what a change is about has other names than was known, so that they
@@ -13,12 +16,12 @@ var errAgain = errors.New("names have changed")
 // followAbove compares the directories on the way to a slot with what is known of them, and
 // takes over that another program has given one of the step's that path. dir is the lowest,
 // and in is what that is; where nothing is pinned, it is found by its path the first time.
-func (w *Writer) followAbove(s *slot, dir int, in ID) error {
+func (w *Writer) followAbove(s *slot, dir int, in journal.ID) error {
 	if s.dir == nil || w.raced {
 		return nil
 	}
-	if dir <= 0 || in == (ID{}) {
-		if s.dir.id != (ID{}) && !s.dir.passed && !s.dir.noDir() {
+	if dir <= 0 || in == (journal.ID{}) {
+		if s.dir.id != (journal.ID{}) && !s.dir.passed && !s.dir.noDir() {
 			return nil
 		}
 		fd, _, err := w.parent(s.path())
@@ -26,18 +29,18 @@ func (w *Writer) followAbove(s *slot, dir int, in ID) error {
 			return nil // the change meets what it meets
 		}
 		defer unix.Close(fd)
-		st, err := stateAt(fd, "", 0)
+		st, err := disk.StateAt(fd, "", 0)
 		if err != nil {
 			return nil
 		}
-		dir, in = fd, ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
+		dir, in = fd, journal.ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
 	}
 	known := w.inodes[in]
 	switch {
 	case s.dir.noDir(), s.dir.passed || known != nil && known != s.dir:
-	case s.dir.id == (ID{}):
+	case s.dir.id == (journal.ID{}):
 		w.knows(s.dir, in)
-		if up := s.dir.at; up == nil || up.dir == nil || up.dir.id != (ID{}) && !up.dir.noDir() || up.dir.at == nil || up.dir.at.dir == nil {
+		if up := s.dir.at; up == nil || up.dir == nil || up.dir.id != (journal.ID{}) && !up.dir.noDir() || up.dir.at == nil || up.dir.at.dir == nil {
 			return nil
 		}
 	default:
@@ -56,13 +59,13 @@ func (w *Writer) followAbove(s *slot, dir int, in ID) error {
 			}
 		}
 		known := w.known(a.state.ID)
-		if at != nil && known == nil && at.is != nil && !at.is.passed && at.is.id == (ID{}) {
+		if at != nil && known == nil && at.is != nil && !at.is.passed && at.is.id == (journal.ID{}) {
 			w.knows(at.is, a.state.ID)
 		}
 		if at == nil || known == nil || known == at.is {
 			continue
 		}
-		if now, err := lookIn(w.roots, a.path); err != nil || now.ID != a.state.ID {
+		if now, err := disk.LookIn(w.roots, a.path); err != nil || now.ID != a.state.ID {
 			return nil // the change does not lead through here any more
 		}
 		if moved, err := w.follow(at, known, &a.state); err != nil {
@@ -76,15 +79,15 @@ func (w *Writer) followAbove(s *slot, dir int, in ID) error {
 
 // noDir reports whether an object is known to be no directory.
 func (o *object) noDir() bool {
-	return o.grant() != nil || o.found != nil && o.found.Kind != Dir || o.left != nil && o.left.Kind != Dir
+	return o.grant() != nil || o.found != nil && o.found.Kind != journal.Dir || o.left != nil && o.left.Kind != journal.Dir
 }
 
 // displaced takes over that another program has put a directory where the step knows of
 // something else.
 func (w *Writer) displaced(o *object) error {
 	at := o.at
-	now, err := lookIn(w.roots, at.path())
-	if err != nil || now.Kind != Dir || w.isInode(now.ID, o.id) {
+	now, err := disk.LookIn(w.roots, at.path())
+	if err != nil || now.Kind != journal.Dir || w.isInode(now.ID, o.id) {
 		return nil
 	}
 	if err := w.name(at, false); err != nil {
@@ -98,7 +101,7 @@ func (w *Writer) displaced(o *object) error {
 // way is a directory on the way to a slot.
 type way struct {
 	path  string
-	state State
+	state journal.State
 }
 
 // above gives the directories on the way to a slot that are below the root, the lowest
@@ -107,7 +110,7 @@ func (w *Writer) above(s *slot, dir int) (out []way, err error) {
 	fd, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
 	for d := s.dir; err == nil && d.at != nil && d.at.dir != nil; d = d.at.dir {
 		a := way{path: d.at.path()}
-		if a.state, err = stateAt(fd, "", 0); err != nil || d.id != (ID{}) && !d.passed && d != s.dir && w.isInode(d.id, a.state.ID) {
+		if a.state, err = disk.StateAt(fd, "", 0); err != nil || d.id != (journal.ID{}) && !d.passed && d != s.dir && w.isInode(d.id, a.state.ID) {
 			break
 		}
 		out = append(out, a)
@@ -125,8 +128,8 @@ func (w *Writer) above(s *slot, dir int) (out []way, err error) {
 // follow takes over that another program has moved what the step knows at another name to
 // a slot, where it was found with a state. From then on it is what it would be if the step
 // had moved it: what it is called by no longer tells what it is.
-func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
-	if known == nil || w.raced || s.dir == nil || s.pending > 0 || st.Kind != Dir && st.Links > 1 {
+func (w *Writer) follow(s *slot, known *object, st *journal.State) (bool, error) {
+	if known == nil || w.raced || s.dir == nil || s.pending > 0 || st.Kind != journal.Dir && st.Links > 1 {
 		return false, nil
 	}
 	from := known.at
@@ -137,7 +140,7 @@ func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
 		return false, nil
 	}
 	was, path := from.path(), s.path()
-	now, err := lookIn(w.roots, was)
+	now, err := disk.LookIn(w.roots, was)
 	switch {
 	case err != nil || w.isInode(now.ID, st.ID): // a second name of it
 		return false, nil
@@ -152,11 +155,11 @@ func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
 			return false, err
 		}
 	}
-	swap := s.is != nil && s.is.id != (ID{}) && w.isInode(s.is.id, now.ID)
+	swap := s.is != nil && s.is.id != (journal.ID{}) && w.isInode(s.is.id, now.ID)
 	switch {
 	case swap:
 		err = w.pre(s.is, s.origin(), s, &now, false)
-	case s.is != nil && s.is.id == (ID{}) && s.is.origin != "", !s.kept:
+	case s.is != nil && s.is.id == (journal.ID{}) && s.is.origin != "", !s.kept:
 		err = w.brought(s)
 	}
 	if err != nil {
@@ -168,7 +171,7 @@ func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
 		s.changes++
 		return true, nil
 	}
-	if err := w.write(&Record{Move: &move{From: Bytes(was), To: Bytes(path), Exchange: swap, ID: st.ID}}); err != nil {
+	if err := w.write(&journal.Record{Move: &journal.Move{From: journal.Bytes(was), To: journal.Bytes(path), Exchange: swap, ID: st.ID}}); err != nil {
 		return false, err
 	}
 	from.kept, from.used, s.kept, s.used = true, true, true, true
@@ -190,14 +193,14 @@ func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
 func (w *Writer) followParent(s, from *slot) error {
 	d, was := s.dir, from.dir
 	switch {
-	case s.name != from.name, d == was, was.id != (ID{}), was.at == nil, d.at == nil, d.at.dir == nil, len(d.names) > 1:
+	case s.name != from.name, d == was, was.id != (journal.ID{}), was.at == nil, d.at == nil, d.at.dir == nil, len(d.names) > 1:
 		return nil
 	}
-	if now, err := lookIn(w.roots, was.at.path()); err != nil || now.Kind == Dir {
+	if now, err := disk.LookIn(w.roots, was.at.path()); err != nil || now.Kind == journal.Dir {
 		return nil
 	}
-	st, err := lookIn(w.roots, d.at.path())
-	if known := w.known(st.ID); err != nil || st.Kind != Dir || known != nil && known != d {
+	st, err := disk.LookIn(w.roots, d.at.path())
+	if known := w.known(st.ID); err != nil || st.Kind != journal.Dir || known != nil && known != d {
 		return nil
 	}
 	w.knows(was, st.ID)

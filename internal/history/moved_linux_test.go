@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // TestFollowedMoves: what the step has moved, made or changed and another program then gives
@@ -176,7 +178,7 @@ func followed(t *testing.T, a func(d *desk), b func(d *desk) error, c func(d *de
 	c(d)
 	s := d.over(t)
 	for range 2 { // what has no directory any more comes back into one that is made for it
-		v, err := d.undo(t, Request{Steps: []uint64{s.Number}, Mode: KeepBoth})
+		v, err := d.undo(t, Request{Steps: []uint64{s.Number}, Mode: journal.KeepBoth})
 		if err != nil {
 			t.Fatal(err)
 		}

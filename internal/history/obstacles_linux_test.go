@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // asUser runs a test of this package again as an ordinary user.
@@ -299,7 +302,7 @@ func TestImmutable(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, apart(got, after))
 		}
 		if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
-			if _, err = d.undo(t, Request{Steps: []uint64{1}, Mode: Force}); err != nil { // the flag was a change
+			if _, err = d.undo(t, Request{Steps: []uint64{1}, Mode: journal.Force}); err != nil { // the flag was a change
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -362,23 +365,23 @@ func TestDeep(t *testing.T) {
 	if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
 		t.Fatal(err)
 	}
-	fd, name, err := parentIn([]root{mustRoot(t, d.root)}, path+"/leaf")
+	fd, name, err := disk.ParentIn([]disk.Root{mustRoot(t, d.root)}, path+"/leaf")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if st, err := stateAt(fd, name, withXattrs); err != nil || st.Kind != File || st.Size != 4 || string(st.Xattrs["user.x"]) != "deep" {
+	if st, err := disk.StateAt(fd, name, disk.WithXattrs); err != nil || st.Kind != journal.File || st.Size != 4 || string(st.Xattrs["user.x"]) != "deep" {
 		t.Errorf("%+v %v", st, err)
 	}
 }
 
-func mustRoot(t *testing.T, path string) root {
+func mustRoot(t *testing.T, path string) disk.Root {
 	t.Helper()
-	r, err := openRoot(path)
+	r, err := disk.OpenRoot(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { unix.Close(r.fd) })
+	t.Cleanup(func() { unix.Close(r.FD) })
 	return r
 }
 

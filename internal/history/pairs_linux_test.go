@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // inside is a snapshot without the root itself, whose time is new where only some
@@ -30,8 +32,8 @@ func TestRenamesStayWhole(t *testing.T) {
 		{name: "the directory that it came to is asked for", from: "a", to: "dir/a", req: Request{Paths: []string{"dir"}}, back: true},
 		{name: "a directory", from: "dir", to: "other", req: Request{Paths: []string{"other"}}, back: true},
 		{name: "a file in a directory that moved", from: "dir", to: "other", req: Request{Paths: []string{"other/f"}}, content: "f"},
-		{name: "its former name is somebody's", from: "a", to: "b", mine: "a", req: Request{Mode: Skip}},
-		{name: "that of a directory", from: "dir", to: "other", mine: "dir", req: Request{Mode: Skip}, content: "f"},
+		{name: "its former name is somebody's", from: "a", to: "b", mine: "a", req: Request{Mode: journal.Skip}},
+		{name: "that of a directory", from: "dir", to: "other", mine: "dir", req: Request{Mode: journal.Skip}, content: "f"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)
@@ -93,7 +95,7 @@ func TestSkipTakesNothingAway(t *testing.T) {
 		if !d.read(rt).Steps[0].Net() {
 			return
 		}
-		req := Request{Steps: []uint64{1}, Mode: Skip}
+		req := Request{Steps: []uint64{1}, Mode: journal.Skip}
 		if rapid.Bool().Draw(rt, "paths") {
 			names := []string{"a", "b", "dir", "dir/f", "dir/sub", "dir/sub/g", "b/x", "b/f", "b/sub", "empty"}
 			for range rapid.IntRange(1, 2).Draw(rt, "n") {

@@ -3,6 +3,8 @@ package history
 import (
 	"os"
 	"testing"
+
+	"carrel/internal/history/journal"
 )
 
 // TestTakenBackInParts shows that a step that two undos took back in parts, and two redos
@@ -39,7 +41,7 @@ func TestTakenBackInParts(t *testing.T) {
 	d.end(t)
 	d.close(t)
 	put("a", "mine")
-	do(true, Request{Steps: []uint64{1}, Mode: Skip}) // 2
+	do(true, Request{Steps: []uint64{1}, Mode: journal.Skip}) // 2
 	put("a", "2")
 	do(false, Request{Steps: []uint64{1}}) // 3
 	text("a", "1")

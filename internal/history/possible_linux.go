@@ -4,6 +4,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
 )
 
 // possible says whether the kernel would let the caller's user make a change that
@@ -20,11 +22,11 @@ func (w *Writer) possible(op Op, path string) bool {
 	if unix.Faccessat2(dir, "", unix.W_OK|unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH) != nil {
 		return false
 	}
-	above, err := stateAt(dir, "", 0)
+	above, err := disk.StateAt(dir, "", 0)
 	if err != nil || above.Mode&unix.S_ISVTX == 0 {
 		return err == nil
 	}
-	st, err := stateAt(dir, name, 0) // in a shared directory names belong to somebody
+	st, err := disk.StateAt(dir, name, 0) // in a shared directory names belong to somebody
 	own := uint32(os.Geteuid())
 	return err == nil && (st.UID == own || above.UID == own)
 }

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
 )
 
 // device is an ext4 in a file, whose power can be taken away.
@@ -142,7 +144,7 @@ func (dev *device) try(at int, how uint32, when string) {
 	var marks []mark
 	p := &power{desk: d, t: t}
 	calls, gone := 0, false
-	trial = func(call string) error {
+	disk.Trial = func(call string) error {
 		if call == "look" || call == "open" {
 			return nil
 		}
@@ -153,7 +155,7 @@ func (dev *device) try(at int, how uint32, when string) {
 		return nil
 	}
 	func() {
-		defer func() { trial = nil }()
+		defer func() { disk.Trial = nil }()
 		defer func() {
 			if r := recover(); r != nil && r != errPower {
 				panic(r)

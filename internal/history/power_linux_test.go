@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
 )
 
 // A disk is recorded while something is done on it: all its inodes at each moment,
@@ -87,13 +89,13 @@ func record(t testing.TB, bases ...string) *recorder {
 	}
 	r.look()
 	r.all()
-	trial = func(call string) error {
+	disk.Trial = func(call string) error {
 		if call != "look" && call != "open" {
 			r.look()
 		}
 		return nil
 	}
-	synced = func(fd int, all bool) {
+	disk.Synced = func(fd int, all bool) {
 		r.look()
 		st, err := statKey(fd, "")
 		if err != nil {
@@ -110,7 +112,7 @@ func statKey(fd int, at string) (*unix.Statx_t, error) {
 	return &st, unix.Statx(fd, at, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st)
 }
 
-func stopRecording() { trial, synced, seen = nil, nil, nil }
+func stopRecording() { disk.Trial, disk.Synced, disk.Seen = nil, nil, nil }
 
 // now is the last moment.
 func (r *recorder) now() int {
@@ -154,7 +156,7 @@ func (r *recorder) scan(to image, at string) uint64 {
 	}
 	n := &inode{
 		kind: uint32(st.Mode) & unix.S_IFMT, mode: uint32(st.Mode) & 0o7777, key: key,
-		birth: nanoseconds(st.Btime), ctime: nanoseconds(st.Ctime), mtime: unix.Timespec{Sec: st.Mtime.Sec, Nsec: int64(st.Mtime.Nsec)},
+		birth: disk.Nanoseconds(st.Btime), ctime: disk.Nanoseconds(st.Ctime), mtime: unix.Timespec{Sec: st.Mtime.Sec, Nsec: int64(st.Mtime.Nsec)},
 	}
 	to[key] = n
 	value := make([]byte, 100)

@@ -14,6 +14,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // power is a desk whose disks are recorded until the power is lost.
@@ -95,7 +98,7 @@ type silent struct{ t *testing.T }
 func (s silent) Helper()                        { s.t.Helper() }
 func (s silent) Fatalf(format string, v ...any) { s.t.Fatalf(format, v...) }
 
-func told(s *Step) string {
+func told(s *steplog.Step) string {
 	if s == nil {
 		return "no such step"
 	}
@@ -192,9 +195,9 @@ func (p *power) checkNumbers(l *Log, when string) {
 		p.t.Fatalf("%s: a new writer: %v", when, err)
 	}
 	defer w.Close()
-	n, err := w.Begin(Begin{Kind: StepRun})
-	if err != nil || n <= l.number {
-		p.t.Fatalf("%s: the next step is %d after %d: %v", when, n, l.number, err)
+	n, err := w.Begin(journal.Begin{Kind: journal.StepRun})
+	if err != nil || n <= l.Number {
+		p.t.Fatalf("%s: the next step is %d after %d: %v", when, n, l.Number, err)
 	}
 	if _, err := w.End(0, nil); err != nil {
 		p.t.Fatalf("%s: %v", when, err)
@@ -237,7 +240,7 @@ func (p *power) reopen(when string, must bool) {
 		if c != nil || e != nil || len(p.marks) > 0 && p.last > 0 && n <= p.given(when) {
 			p.t.Fatalf("%s: the next number is %d: %v", when, n, e)
 		}
-		if l, e := p.store.Read(); err != nil || e != nil || len(l.interrupted()) > 0 {
+		if l, e := p.store.Read(); err != nil || e != nil || len(l.Interrupted()) > 0 {
 			p.t.Fatalf("%s: %v %v %v", when, err, e, l)
 		}
 		return

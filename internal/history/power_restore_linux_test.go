@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // restore puts what a loss left where it was recorded.
@@ -32,9 +35,9 @@ func (r *recorder) restore(l *loss) {
 			r.t.Fatal(err)
 		}
 		key := inodeKey(st.Dev_minor, st.Ino)
-		now[key], ctimes[key] = l.names[was], nanoseconds(st.Ctime)
+		now[key], ctimes[key] = l.names[was], disk.Nanoseconds(st.Ctime)
 	}
-	seen = func(s *State) {
+	disk.Seen = func(s *journal.State) {
 		key := inodeKey(unix.Minor(s.ID.Dev), s.ID.Ino)
 		n := now[key]
 		if n == nil {

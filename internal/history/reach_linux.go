@@ -5,6 +5,9 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // location is where something is: a name in a directory, or with no name what is pinned
@@ -24,7 +27,7 @@ func (l *location) close() { l.of.release() }
 // pinned if the two numbers are the same, wherever either has been moved to.
 type opened struct {
 	fd    int
-	id    ID // without the time of its birth
+	id    journal.ID // without the time of its birth
 	users atomic.Int32
 }
 
@@ -38,7 +41,7 @@ func (o *opened) release() {
 // path, and where that may not be searched by what the change has pinned.
 func (w *Writer) reach(s *slot, path string) (location, error) {
 	v := s.via
-	known := v != nil && v.dir > 0 && v.in != (ID{})
+	known := v != nil && v.dir > 0 && v.in != (journal.ID{})
 	if last := w.lastDir; known && last != nil && last.id == v.in {
 		last.users.Add(1)
 		return location{last.fd, strings.TrimRight(v.name, "/"), last}, nil
@@ -50,7 +53,7 @@ func (w *Writer) reach(s *slot, path string) (location, error) {
 	o := &opened{fd: dir}
 	o.users.Add(1)
 	if known && byPath && name == strings.TrimRight(v.name, "/") {
-		if st, err := stateAt(dir, "", 0); err == nil && st.ID.Dev == v.in.Dev && st.ID.Ino == v.in.Ino {
+		if st, err := disk.StateAt(dir, "", 0); err == nil && st.ID.Dev == v.in.Dev && st.ID.Ino == v.in.Ino {
 			w.leaveDir()
 			o.id, w.lastDir = v.in, o
 			o.users.Add(1)

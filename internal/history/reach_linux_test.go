@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // TestDirectoryStaysOpen: the directory that stays open between changes is used for the one
@@ -34,9 +37,9 @@ func TestDirectoryStaysOpen(t *testing.T) {
 		fd, err := unix.Open(d.at(dir), unix.O_PATH|unix.O_CLOEXEC, 0)
 		do(err)
 		defer unix.Close(fd)
-		st, err := stateAt(fd, "", 0)
+		st, err := disk.StateAt(fd, "", 0)
 		do(err)
-		c := Change{Op: Remove, Path: d.at(dir + "/" + name), Dir: fd, Name: name, In: ID{Dev: st.ID.Dev, Ino: st.ID.Ino}}
+		c := Change{Op: Remove, Path: d.at(dir + "/" + name), Dir: fd, Name: name, In: journal.ID{Dev: st.ID.Dev, Ino: st.ID.Ino}}
 		do(d.w.Before(&c))
 		err = unix.Unlinkat(fd, name, 0)
 		d.w.After(&c, err)
@@ -44,9 +47,9 @@ func TestDirectoryStaysOpen(t *testing.T) {
 	}
 	stays := func(dir string) {
 		t.Helper()
-		st, err := stateAt(d.w.lastDir.fd, "", 0)
+		st, err := disk.StateAt(d.w.lastDir.fd, "", 0)
 		do(err)
-		if now, err := stateAt(unix.AT_FDCWD, d.at(dir), 0); err != nil || now.ID != st.ID {
+		if now, err := disk.StateAt(unix.AT_FDCWD, d.at(dir), 0); err != nil || now.ID != st.ID {
 			t.Errorf("another directory than %q is open: %v", dir, err)
 		}
 	}

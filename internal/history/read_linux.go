@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +8,10 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Bounds of what is read.
@@ -30,33 +33,29 @@ func (s *Store) readAll(known *index) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the history in %q: %w", s.path, err)
 	}
-	l := &Log{counted: counted, broken: make(map[string]bool), torn: make(map[string]int64)}
+	l := &Log{Log: steplog.New(counted)}
 	gone, err := s.readDiscards()
 	if err != nil {
-		l.Damaged, l.broken[discardsFile] = append(l.Damaged, err.Error()), true
+		l.Damaged, l.Broken[discardsFile] = append(l.Damaged, err.Error()), true
 	}
-	l.stamp, l.number = gone.stamp, gone.number
+	l.Stamp, l.Number = gone.stamp, gone.number
 	if known != nil {
 		if known.journal, err = s.directory("journal"); err == nil {
 			defer unix.Close(known.journal)
 		}
 	}
 	for _, name := range names {
-		l.stamp = max(l.stamp, begunAt(name))
+		l.Stamp = max(l.Stamp, journal.BegunAt(name))
 		if gone.whole[name] || known != nil && known.take(s, l, name) {
 			continue
 		}
 		if err := l.segment(s, name, known); err != nil && !errors.Is(err, os.ErrNotExist) { // it is discarded meanwhile
-			l.Damaged, l.broken[name] = append(l.Damaged, fmt.Sprintf("%s: %v", name, err)), true
+			l.Damaged, l.Broken[name] = append(l.Damaged, fmt.Sprintf("%s: %v", name, err)), true
 		}
 	}
-	slices.SortStableFunc(l.Steps, func(a, b *Step) int { return cmp.Compare(a.Number, b.Number) })
-	l.aborted()
-	l.unique()
-	l.link()
-	l.hide(func(s *Step) bool { return gone.has(s.Segment, s.Number) })
-	l.counted = max(l.counted, l.stamp)
-	return l, s.atLeast(l.stamp, l.number)
+	l.Settle(func(s *steplog.Step) bool { return gone.has(s.Segment, s.Number) })
+	l.Counted = max(l.Counted, l.Stamp)
+	return l, s.atLeast(l.Stamp, l.Number)
 }
 
 func (s *Store) segments() ([]string, error) {
@@ -76,24 +75,10 @@ func (s *Store) segments() ([]string, error) {
 	return names, err
 }
 
-// unique leaves one step of each number: two of one number are told apart by
-// nobody.
-func (l *Log) unique() {
-	l.Steps = slices.CompactFunc(l.Steps, func(a, b *Step) bool {
-		if a.Number != b.Number {
-			return false
-		}
-		a.Damaged = fmt.Sprintf("segments %s and %s both have a step %d", a.Segment, b.Segment, a.Number)
-		l.Damaged = append(l.Damaged, a.Damaged)
-		l.broken[a.Segment], l.broken[b.Segment] = true, true
-		return true
-	})
-}
-
 // ReadSegment reads one journal alone: the steps that one writer made, and not
 // what became of them later.
 func (s *Store) ReadSegment(name string) (*Log, error) {
-	l := &Log{torn: make(map[string]int64)}
+	l := &Log{Log: steplog.New(0)}
 	err := l.segment(s, name, nil)
 	return l, err
 }
@@ -106,7 +91,7 @@ func (s *Store) SegmentSize(name string) (int64, error) {
 	}
 	defer f.Close()
 	is, err := stateOf(f)
-	return is.size, err
+	return is.Size, err
 }
 
 // Newest is the number that was given last in this store.
@@ -118,7 +103,7 @@ func (s *Store) Newest() (n uint64) {
 // segment reads one journal. What follows the last whole record is what a crash
 // left, or zeros that a writer has mapped.
 func (l *Log) segment(s *Store, name string, known *index) error {
-	if !validSegment(name) {
+	if !journal.ValidSegment(name) {
 		return errors.New("no name of a segment")
 	}
 	f, err := s.file("journal/"+name, os.O_RDONLY)
@@ -130,116 +115,15 @@ func (l *Log) segment(s *Store, name string, known *index) error {
 	if err != nil {
 		return err
 	}
-	seg := segment{log: l, name: name, live: writing(f), closed: !s.isOpen(name), steps: make(map[uint64]*Step)}
-	j := &journal{from: f, left: is.size}
-	for {
-		from := j.at
-		r, skipped, err := j.next()
-		if r == nil || err != nil {
-			if why := seg.cut(f); why != nil {
-				seg.damage(why.Error())
-			}
-			seg.end()
-			if err == nil && known != nil && seg.closed { // else the power may take some of it yet
-				known.learn(&seg, l, s, is)
-			}
-			return errors.Join(err, seg.damaged)
-		}
-		hole := ""
-		if skipped {
-			hole = fmt.Sprintf("unreadable before byte %d", j.at)
-		}
-		seg.take(readRecord{r, hole, from, j.at})
+	closed := !s.isOpen(name)
+	seg := steplog.NewSegment(&l.Log, name, disk.Locked(f), closed, renumbered)
+	err = seg.Read(journal.NewReader(f, is.Size))
+	if why := cutShort(f, seg); why != nil {
+		seg.Damage(why.Error())
 	}
-}
-
-// segment is a journal that is being read.
-type segment struct {
-	log     *Log
-	name    string
-	live    bool
-	steps   map[uint64]*Step
-	whole   int64 // bytes up to the end of the last record
-	closed  bool  // its writer has closed it, so all of it was on the disk
-	late    []readRecord
-	damaged error
-	stamp   uint64 // the last
-	number  uint64 // the highest of a step
-}
-
-// readRecord is a record, and what is unreadable before it.
-type readRecord struct {
-	*Record
-	hole string
-	from int64 // in the journal
-	end  int64
-}
-
-// take takes the next record. What follows something unreadable has to wait for one
-// that says that the place was on the disk once, and so is damaged: a loss of power
-// leaves the end of a journal in parts.
-func (s *segment) take(r readRecord) {
-	if len(s.late) > 0 || r.hole != "" && !s.closed {
-		s.late = append(s.late, r)
-		if r.Safe > s.whole {
-			s.closed = true // as far as this goes
-			late := s.late
-			s.late = nil
-			for _, r := range late {
-				s.take(r)
-			}
-			s.closed = false
-		}
-		return
+	seg.End()
+	if err == nil && known != nil && closed { // else the power may take some of it yet
+		known.learn(seg, l, s, is)
 	}
-	if r.hole != "" {
-		s.damage(r.hole)
-	}
-	s.add(r.Record, r.from, r.end)
-	s.whole = r.end
-}
-
-// end drops what a loss of power left. Its numbers are not given again.
-func (s *segment) end() {
-	for _, r := range s.late {
-		s.log.stamp, s.log.number = max(s.log.stamp, min(r.Stamp, maxNumber)), max(s.log.number, min(r.Step, maxNumber))
-		s.log.torn[s.name] = s.whole
-	}
-	for _, st := range s.steps {
-		st.whole = s.whole
-	}
-}
-
-func (s *segment) add(r *Record, from, to int64) {
-	if err := r.valid(); err != nil {
-		s.damage(err.Error())
-		return
-	}
-	s.stamp, s.number = max(s.stamp, r.Stamp), max(s.number, r.Step)
-	s.log.stamp, s.log.number = max(s.log.stamp, s.stamp), max(s.log.number, s.number)
-	st := s.steps[r.Step]
-	switch {
-	case st == nil && r.Begin == nil:
-		return
-	case st == nil:
-		st = &Step{Number: r.Step, Segment: s.name, Live: s.live, stamp: r.Stamp, from: from, pre: make(map[string]int), post: make(map[string]int)}
-		s.steps[r.Step] = st
-		s.log.Steps = append(s.log.Steps, st)
-	case r.Begin != nil:
-		s.damage(fmt.Sprintf("step %d begins twice", r.Step))
-		return
-	}
-	st.to = to
-	st.present(r)
-	st.add(r)
-}
-
-// damage marks what cannot be trusted any more: the steps that were open there.
-func (s *segment) damage(why string) {
-	s.damaged = errors.New(why)
-	for _, st := range s.steps {
-		if st.End == nil && st.Damaged == "" {
-			st.Damaged = fmt.Sprintf("its journal %s is damaged: %s", s.name, why)
-		}
-	}
+	return errors.Join(err, seg.Damaged)
 }

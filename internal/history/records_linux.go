@@ -5,18 +5,21 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // owe writes a record of which nobody can be told that it could not be written:
 // then it comes before the next one, or that is not written either.
-func (w *Writer) owe(r *Record) {
+func (w *Writer) owe(r *journal.Record) {
 	if w.write(r) != nil {
 		w.owed = append(w.owed, r)
 	}
 }
 
 // write appends a record; the caller holds mu.
-func (w *Writer) write(r *Record) error {
+func (w *Writer) write(r *journal.Record) error {
 	for len(w.owed) > 0 {
 		if err := w.append(w.owed[0]); err != nil {
 			return err
@@ -26,12 +29,12 @@ func (w *Writer) write(r *Record) error {
 	return w.append(r)
 }
 
-func (w *Writer) append(r *Record) error {
+func (w *Writer) append(r *journal.Record) error {
 	w.marked(r.Pre)
-	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != "" && r.Pre.Lost != Ignored
+	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != "" && r.Pre.Lost != journal.Ignored
 	err := w.hasRoom(r)
 	if err == nil {
-		err = try("record")
+		err = disk.Try("record")
 	}
 	if err == nil {
 		r.Stamp, err = w.store.stamp()
@@ -44,7 +47,7 @@ func (w *Writer) append(r *Record) error {
 	}
 	if err == nil {
 		r.Step, r.Time, r.Safe = w.step, now.UnixNano(), w.safe
-		w.frame, err = encode(w.frame[:0], r)
+		w.frame, err = journal.Encode(w.frame[:0], r)
 	}
 	if err == nil {
 		w.unsynced = true
@@ -53,14 +56,14 @@ func (w *Writer) append(r *Record) error {
 	if err == nil {
 		w.safe = 0
 	}
-	return ofStore(err)
+	return disk.OfStore(err)
 }
 
 // maxJournal is how long a journal gets before nothing more is changed: what ends a
 // step has room behind it, up to what is read.
 var maxJournal int64 = 2 << 30
 
-func (w *Writer) hasRoom(r *Record) error {
+func (w *Writer) hasRoom(r *journal.Record) error {
 	ends := r.Post != nil || r.End != nil || r.Pre != nil && r.Pre.Stayed || r.Move != nil && r.Move.Failed
 	if ends || w.log.size() < maxJournal {
 		return nil

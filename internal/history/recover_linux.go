@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Recover closes the steps whose writers were killed: what they left is looked at
@@ -39,13 +43,13 @@ func (s *Store) RecoverAndSurvey(roots []string) (l *Log, closed []uint64, faile
 // recoverSeen is Recover with the steps as they were a moment ago; tried says that they
 // may be others now.
 func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool, err error) {
-	if len(l.interrupted()) == 0 {
+	if len(l.Interrupted()) == 0 {
 		if unfinished, err := s.Unfinished(); err != nil || !unfinished {
 			return nil, false, err
 		}
 	}
 	if err := s.alone(); err != nil {
-		if errors.Is(err, ErrBusy) && len(l.interrupted()) == 0 {
+		if errors.Is(err, ErrBusy) && len(l.Interrupted()) == 0 {
 			return nil, false, nil
 		}
 		return nil, true, err
@@ -61,13 +65,13 @@ func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool
 	}()
 	seen := make(map[uint64]bool)
 	for {
-		st := l.nextInterrupted(seen)
+		st := l.NextInterrupted(seen)
 		if st == nil {
 			return closed, true, err
 		}
 		seen[st.Number] = true
 		var e error
-		if st.undoes() {
+		if st.Undoes() {
 			var more []uint64
 			more, e = s.goOn(l, st, roots)
 			closed = append(closed, more...)
@@ -83,37 +87,11 @@ func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool
 	}
 }
 
-// nextInterrupted gives the step that is to be closed next: of those of runs the
-// newest, which knows what it moved of what the others left.
-func (l *Log) nextInterrupted(but map[uint64]bool) (next *Step) {
-	for _, st := range l.interrupted() {
-		if !but[st.Number] && (next == nil || !st.undoes()) {
-			next = st
-		}
-	}
-	return next
-}
-
-// interrupted gives the steps that nobody will close, and the undos that had
-// more to do. Those whose journal is damaged stay as they are.
-func (l *Log) interrupted() (out []*Step) {
-	last := make(map[string]*Step)
-	for _, st := range l.Steps {
-		last[st.Segment] = st
-	}
-	for _, st := range l.Steps {
-		if !st.Live && st.Damaged == "" && (st.Open() || len(st.Begin.Rest) > 0 && last[st.Segment] == st) {
-			out = append(out, st)
-		}
-	}
-	return out
-}
-
 // recover closes a step of a run.
-func (s *Store) recover(st *Step, l *Log, roots []string) error {
+func (s *Store) recover(st *steplog.Step, l *Log, roots []string) error {
 	if st.Begin.Roots == nil {
 		for _, r := range roots {
-			st.Begin.Roots = append(st.Begin.Roots, Bytes(r))
+			st.Begin.Roots = append(st.Begin.Roots, journal.Bytes(r))
 		}
 	}
 	w, err := s.reopen(st, l)
@@ -149,7 +127,7 @@ func (s *Store) recover(st *Step, l *Log, roots []string) error {
 
 // reopen gives a writer for what is missing of a step: behind the last whole
 // record of its segment.
-func (s *Store) reopen(st *Step, l *Log) (*Writer, error) {
+func (s *Store) reopen(st *steplog.Step, l *Log) (*Writer, error) {
 	if err := s.raiseFormat(); err != nil {
 		return nil, err
 	}
@@ -157,7 +135,7 @@ func (s *Store) reopen(st *Step, l *Log) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: st, others: l, groups: make(map[ID]*group), ours: make(map[ID]bool)}
+	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: st, others: l, groups: make(map[journal.ID]*group), ours: make(map[journal.ID]bool)}
 	whole := false
 	defer func() {
 		if !whole {
@@ -174,19 +152,19 @@ func (s *Store) reopen(st *Step, l *Log) (*Writer, error) {
 	return w, nil
 }
 
-func (w *Writer) continueAt(st *Step, l *Log) error {
-	if time.Now().UnixNano() > st.alive { // else the clock was set back: anything may have been changed since
-		w.last = st.alive
+func (w *Writer) continueAt(st *steplog.Step, l *Log) error {
+	if time.Now().UnixNano() > st.Alive { // else the clock was set back: anything may have been changed since
+		w.last = st.Alive
 	}
-	if err := truncate(int(w.file.Fd()), st.whole); err != nil {
+	if err := disk.Truncate(int(w.file.Fd()), st.Whole); err != nil {
 		return err
 	}
-	w.log = &AppendLog{file: w.file, plain: true, start: st.whole}
+	w.log = &AppendLog{file: w.file, plain: true, start: st.Whole}
 	var err error
 	if w.objects, err = w.store.objectsOf(w.segment, true); err != nil {
 		return err
 	}
-	for n := range l.referenced(w.segment) {
+	for n := range l.Referenced(w.segment) {
 		w.next = max(w.next, n)
 	}
 	present, err := w.numbers()
@@ -201,13 +179,13 @@ func (w *Writer) continueAt(st *Step, l *Log) error {
 		paths = append(paths, string(r))
 	}
 	w.tree = newTree(paths)
-	w.roots, err = openThere(paths)
+	w.roots, err = disk.OpenThere(paths)
 	return err
 }
 
 // drop lets go of what a reopened segment holds; the store's lock stays.
 func (w *Writer) drop() {
-	closeRoots(w.roots)
+	disk.CloseRoots(w.roots)
 	if w.objects >= 0 {
 		unix.Close(w.objects)
 	}
@@ -227,16 +205,16 @@ func (w *Writer) byOrigin() map[string]*slot {
 
 // stayed finds what was linked since it was about to go, and is still there: the
 // link is no copy, and would be a second name of it.
-func (w *Writer) stayed(st *Step) error {
+func (w *Writer) stayed(st *steplog.Step) error {
 	now := w.byOrigin()
 	for i := range st.Pres() {
-		p := &st.pres[i]
+		p := &st.Pres()[i]
 		s := now[string(p.Path)]
 		if s == nil || p.Object.Segment != w.segment {
 			continue
 		}
-		number := objectName(p.Object.Number)
-		kept, err := stateAt(w.objects, number, 0)
+		number := journal.ObjectName(p.Object.Number)
+		kept, err := disk.StateAt(w.objects, number, 0)
 		if err != nil {
 			return err
 		}
@@ -244,17 +222,17 @@ func (w *Writer) stayed(st *Step) error {
 		if err != nil {
 			return err
 		}
-		lost := same(&there, &p.State) && !like(&kept, &State{Kind: File, Size: p.State.Size, Mtime: kept.Mtime}) // with the power: it did not reach the disk
-		if !lost && (kept.Kind != File || kept.ID != there.ID) {
+		lost := journal.Same(&there, &p.State) && !journal.Like(&kept, &journal.State{Kind: journal.File, Size: p.State.Size, Mtime: kept.Mtime}) // with the power: it did not reach the disk
+		if !lost && (kept.Kind != journal.File || kept.ID != there.ID) {
 			continue
 		}
-		if err := w.write(&Record{Pre: &Pre{Path: p.Path, Stayed: true}}); err != nil {
+		if err := w.write(&journal.Record{Pre: &journal.Pre{Path: p.Path, Stayed: true}}); err != nil {
 			return err
 		}
 		if lost {
 			continue
 		}
-		if err := unlinkAt(w.objects, number, 0); err != nil {
+		if err := disk.UnlinkAt(w.objects, number, 0); err != nil {
 			return err
 		}
 		if there.Ctime <= w.last+int64(slack) {
@@ -267,7 +245,7 @@ func (w *Writer) stayed(st *Step) error {
 // sweep removes objects of which no journal knows: the record was not written
 // any more, so the change was not made.
 func (w *Writer) sweep(l *Log) {
-	known, killed := l.referenced(w.segment), w.store.begunNow(w.segment)
+	known, killed := l.Referenced(w.segment), w.store.begunNow(w.segment)
 	present, err := w.numbers()
 	if err != nil {
 		return
@@ -276,7 +254,7 @@ func (w *Writer) sweep(l *Log) {
 		if known[n] {
 			continue
 		}
-		if is, err := stateAt(w.objects, objectName(n), 0); err == nil && is.Kind != Dir && is.Links > 1 {
+		if is, err := disk.StateAt(w.objects, journal.ObjectName(n), 0); err == nil && is.Kind != journal.Dir && is.Links > 1 {
 			if w.touch(l, is.ID) != nil {
 				return // it waits for somebody who can write that down
 			}
@@ -284,13 +262,13 @@ func (w *Writer) sweep(l *Log) {
 		} else if !killed {
 			continue // it may be all that is left of something whose record was lost with the power
 		}
-		_ = unlinkAt(w.objects, objectName(n), 0)
+		_ = disk.UnlinkAt(w.objects, journal.ObjectName(n), 0)
 	}
 }
 
 // touch notes a file that gets another time of change, as a link to it goes, where
 // a step says what that was.
-func (w *Writer) touch(l *Log, id ID) error {
+func (w *Writer) touch(l *Log, id journal.ID) error {
 	for _, st := range l.Steps {
 		for _, q := range st.Posts() {
 			if q.State.ID != id {
@@ -330,22 +308,9 @@ func (w *Writer) numbers() (out []uint64, err error) {
 	return out, err
 }
 
-// referenced gives the numbers of a segment's objects that any step knows.
-func (l *Log) referenced(segment string) map[uint64]bool {
-	known := make(map[uint64]bool)
-	for _, st := range l.Steps {
-		st.references(func(o Object) {
-			if o.Segment == segment {
-				known[o.Number] = true
-			}
-		})
-	}
-	return known
-}
-
 // finish ends a step that somebody else began.
 func (w *Writer) finish() error {
-	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Interrupted: true}}); err != nil {
+	if err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Interrupted: true}}); err != nil {
 		return err
 	}
 	return w.syncJournal()

@@ -1,10 +1,17 @@
 package history
 
+import (
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+
+	"carrel/internal/history/steplog"
+)
+
 // replay follows what a step was about to do, so far as names go.
-func (w *Writer) replay(st *Step) {
+func (w *Writer) replay(st *steplog.Step) {
 	made, lost := w.made(st), false
-	for i := range st.trail {
-		r := st.trail[i]
+	for i := range st.Trail {
+		r := st.Trail[i]
 		switch {
 		case r.Move != nil:
 			if made[i] {
@@ -27,18 +34,18 @@ func (w *Writer) replay(st *Step) {
 	for i := range pres { // under the name that it still has
 		p := &pres[i]
 		if s := w.tree.find(string(p.Path)); s != nil && s.is != nil && s.is.origin == string(p.Path) {
-			w.replayPre(&Record{Pre: p, At: p.Path})
+			w.replayPre(&journal.Record{Pre: p, At: p.Path})
 		}
 	}
 }
 
-func (w *Writer) replayPre(r *Record) {
+func (w *Writer) replayPre(r *journal.Record) {
 	s := w.tree.find(string(r.At))
 	if s == nil {
 		return
 	}
 	s.used = s.dir != nil
-	if r.Pre.State.Kind == Absent {
+	if r.Pre.State.Kind == journal.Absent {
 		s.is = nil
 		return
 	}
@@ -61,7 +68,7 @@ func (w *Writer) replayName(at string) {
 	s.used = true
 }
 
-func (w *Writer) replayMove(m *move) {
+func (w *Writer) replayMove(m *journal.Move) {
 	from, to := w.tree.find(string(m.From)), w.tree.find(string(m.To))
 	switch {
 	case from == nil || to == nil:
@@ -77,12 +84,12 @@ func (w *Writer) replayMove(m *move) {
 // further than the tree. They were made in order, so what is found where it was
 // before one of them tells of all that come after it. Two names of one file stay
 // two, and a rename of one to the other is found not made as well.
-func (w *Writer) made(st *Step) []bool {
-	made := make([]bool, len(st.trail))
+func (w *Writer) made(st *steplog.Step) []bool {
+	made := make([]bool, len(st.Trail))
 	failed := make(map[[2]string]int)
 	var moves []int
-	for i := len(st.trail) - 1; i >= 0; i-- {
-		m := st.trail[i].Move
+	for i := len(st.Trail) - 1; i >= 0; i-- {
+		m := st.Trail[i].Move
 		if m == nil {
 			continue
 		}
@@ -98,7 +105,7 @@ func (w *Writer) made(st *Step) []bool {
 		}
 	}
 	for n, i := range moves {
-		m := st.trail[i].Move
+		m := st.Trail[i].Move
 		if w.isAt(m.From, m.ID) {
 			for _, later := range moves[:n+1] {
 				made[later] = false
@@ -110,7 +117,7 @@ func (w *Writer) made(st *Step) []bool {
 	return made
 }
 
-func (w *Writer) isAt(path Bytes, id ID) bool {
-	now, err := lookIn(w.roots, string(path))
-	return err == nil && id != (ID{}) && now.ID == id
+func (w *Writer) isAt(path journal.Bytes, id journal.ID) bool {
+	now, err := disk.LookIn(w.roots, string(path))
+	return err == nil && id != (journal.ID{}) && now.ID == id
 }

@@ -6,13 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"carrel/internal/pathname"
-
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
+	"carrel/internal/pathname"
 )
 
 // goOn finishes an undo that was interrupted, and what was to be done after it.
-func (s *Store) goOn(l *Log, st *Step, roots []string) (closed []uint64, err error) {
+func (s *Store) goOn(l *Log, st *steplog.Step, roots []string) (closed []uint64, err error) {
 	if at := outside(st, roots); at != "" {
 		return nil, fmt.Errorf("it changes %q, which is in no place that may be changed here", at)
 	}
@@ -29,7 +32,7 @@ func (s *Store) goOn(l *Log, st *Step, roots []string) (closed []uint64, err err
 		closed = append(closed, st.Number)
 	}
 	w.step = 0
-	if len(st.Begin.Rest) == 0 || st.Open() && !st.ready {
+	if len(st.Begin.Rest) == 0 || st.Open() && !st.Ready {
 		return closed, nil
 	}
 	if left == 0 {
@@ -39,14 +42,14 @@ func (s *Store) goOn(l *Log, st *Step, roots []string) (closed []uint64, err err
 		}
 	}
 	w.step = st.Number
-	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Alone: true}}); err != nil {
+	if err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Alone: true}}); err != nil {
 		return closed, err
 	}
 	return closed, w.syncJournal()
 }
 
 // outside gives a path of an undo that is in none of the roots.
-func outside(st *Step, roots []string) string {
+func outside(st *steplog.Step, roots []string) string {
 	in := func(path string) bool {
 		return slices.ContainsFunc(roots, func(r string) bool { return pathname.Within(path, r) })
 	}
@@ -55,9 +58,9 @@ func outside(st *Step, roots []string) string {
 			return string(r)
 		}
 	}
-	for i := range st.plan {
-		a := &st.plan[i]
-		if at := string(a.Path); !in(at) && (at != "" || a.In == (Object{})) { // what has no name in the tree is in the store
+	for i := range st.Plan {
+		a := &st.Plan[i]
+		if at := string(a.Path); !in(at) && (at != "" || a.In == (journal.Object{})) { // what has no name in the tree is in the store
 			return at
 		}
 	}
@@ -66,9 +69,9 @@ func outside(st *Step, roots []string) string {
 
 // resume finishes one step of an undo: what was done of its plan is found done.
 // What somebody changed meanwhile is left alone.
-func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
-	if !st.ready {
-		if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Aborted: true}}); err != nil {
+func (s *Store) resume(w *Writer, st *steplog.Step, l *Log) (left int, err error) {
+	if !st.Ready {
+		if err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Aborted: true}}); err != nil {
 			return 0, err
 		}
 		return 0, w.syncJournal() // nothing had been changed yet
@@ -78,19 +81,19 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 	}
 	of := l.Step(st.Begin.Of[0])
 	u := &undo{Store: s, log: l, w: w, step: of, roots: w.roots, resumed: true}
-	u.changes = make(map[ID]bool)
-	for i := range st.plan {
-		if a := &st.plan[i]; a.Verb == rewrite {
+	u.changes = make(map[journal.ID]bool)
+	for i := range st.Plan {
+		if a := &st.Plan[i]; a.Verb == journal.Rewrite {
 			u.changes[a.State.ID] = true
 		}
 	}
-	var paths []Bytes
-	for i := range st.plan {
-		a := &st.plan[i]
+	var paths []journal.Bytes
+	for i := range st.Plan {
+		a := &st.Plan[i]
 		err := u.do(a)
 		switch {
 		case err == nil:
-		case inTheWay(err) && st.takesLater(i):
+		case inTheWay(err) && st.TakesLater(i):
 		case inTheWay(err):
 			paths = append(paths, a.Path)
 		default:
@@ -100,7 +103,7 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 	if err := u.moveOn(st); err != nil {
 		return 0, err
 	}
-	p := &Plan{Step: of, pre: st.Pres(), posts: st.Posts(), beyond: st.beyond}
+	p := &Plan{Step: of, pre: st.Pres(), posts: st.Posts(), beyond: st.Beyond}
 	if len(paths) > maxLeft {
 		paths = paths[:maxLeft]
 	}
@@ -109,22 +112,22 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 
 // expected reports whether what is moved is what a plan found. Names and content reach
 // the disk in any order: a move may be lost of a file that was rewritten after it.
-func (u *undo) expected(now, found *State) bool {
-	return same(now, found) || u.changes[now.ID] && now.ID == found.ID
+func (u *undo) expected(now, found *journal.State) bool {
+	return journal.Same(now, found) || u.changes[now.ID] && now.ID == found.ID
 }
 
 // moveOn ends moves to the store that a loss of power left in directories which were
 // moved by then: the old name, or what is on its way to another file system.
-func (u *undo) moveOn(st *Step) error {
-	carried := carriers(u.step.Posts())
-	for i := range st.plan {
-		a := &st.plan[i]
+func (u *undo) moveOn(st *steplog.Step) error {
+	carried := steplog.Carriers(u.step.Posts())
+	for i := range st.Plan {
+		a := &st.Plan[i]
 		at := carried(string(a.Path))
-		if a.Verb != take || a.Temp == "" || a.parks() || at == "" || at == string(a.Path) {
+		if a.Verb != journal.Take || a.Temp == "" || a.Parks() || at == "" || at == string(a.Path) {
 			continue
 		}
-		dir, name, err := parentIn(u.roots, at)
-		if missing(err) {
+		dir, name, err := disk.ParentIn(u.roots, at)
+		if disk.Missing(err) {
 			continue
 		}
 		if err == nil {
@@ -141,19 +144,19 @@ func (u *undo) moveOn(st *Step) error {
 }
 
 // dropMoved ends the way of something to the store.
-func (u *undo) dropMoved(dir int, a *action) error {
+func (u *undo) dropMoved(dir int, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(objects)
 	away := string(a.Temp)
-	left, err := stateAt(dir, away, 0)
-	if err != nil || left.Kind == Absent {
+	left, err := disk.StateAt(dir, away, 0)
+	if err != nil || left.Kind == journal.Absent {
 		return err
 	}
-	stored, err := stateAt(objects, number, 0)
-	if err == nil && stored.Kind == Absent {
+	stored, err := disk.StateAt(objects, number, 0)
+	if err == nil && stored.Kind == journal.Absent {
 		err = copyAny(dir, away, objects, number, away)
 	}
 	if err != nil {
@@ -163,33 +166,24 @@ func (u *undo) dropMoved(dir int, a *action) error {
 }
 
 // dropTaken takes the old name away from what goes to the store, and is there or not.
-func (u *undo) dropTaken(dir int, name string, a *action) error {
+func (u *undo) dropTaken(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(objects)
-	stored, err := stateAt(objects, number, 0)
+	stored, err := disk.StateAt(objects, number, 0)
 	if err != nil {
 		return err
 	}
-	now, err := stateAt(dir, name, 0)
-	if err != nil || now.Kind == Absent || now.ID != stored.ID && !u.expected(&now, &a.State) {
+	now, err := disk.StateAt(dir, name, 0)
+	if err != nil || now.Kind == journal.Absent || now.ID != stored.ID && !u.expected(&now, &a.State) {
 		return err
 	}
-	if stored.Kind == Absent {
+	if stored.Kind == journal.Absent {
 		return u.moveOut(dir, name, objects, number, a)
 	}
 	return clearAway(dir, name)
-}
-
-// takesLater says whether what an action of the plan is about is taken by a later
-// one: then it may be gone already.
-func (s *Step) takesLater(i int) bool {
-	a := &s.plan[i]
-	return (a.Verb == rewrite || a.Verb == meta) && slices.ContainsFunc(s.plan[i+1:], func(b action) bool {
-		return b.Verb == take && string(b.Path) == string(a.Path)
-	})
 }
 
 const maxLeft = 1000 // paths that one record lists
@@ -197,7 +191,7 @@ const maxLeft = 1000 // paths that one record lists
 // inTheWay says whether an error means that a path is not as it was when the undo
 // was planned. Anything else is worth another try later.
 func inTheWay(err error) bool {
-	for _, e := range []error{errChanged, errMissing, unix.EEXIST, unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.ENOTEMPTY, unix.ELOOP} {
+	for _, e := range []error{disk.ErrChanged, errMissing, unix.EEXIST, unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.ENOTEMPTY, unix.ELOOP} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -206,12 +200,12 @@ func inTheWay(err error) bool {
 }
 
 // rest takes back the steps that an undo had still to do; done says that it did.
-func (s *Store) rest(w *Writer, st *Step, roots []string) (done bool, err error) {
+func (s *Store) rest(w *Writer, st *steplog.Step, roots []string) (done bool, err error) {
 	l, err := s.Read()
 	if err != nil {
 		return false, err
 	}
-	req := Request{Steps: st.Begin.Rest, Redo: st.Begin.Kind == StepRedo, Mode: st.Begin.Mode, Roots: roots}
+	req := Request{Steps: st.Begin.Rest, Redo: st.Begin.Kind == journal.StepRedo, Mode: st.Begin.Mode, Roots: roots}
 	for _, p := range st.Begin.Paths {
 		req.Paths = append(req.Paths, string(p))
 	}

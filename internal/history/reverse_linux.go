@@ -6,12 +6,15 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // reverse takes back the first done actions of a plan. part says that the next
 // one did not work, and may have left something.
 func (u *undo) reverse(p *Plan, done int, part bool) error {
-	before := met{make(map[string]*State, len(p.pre)), make(map[ID]*State, len(p.pre))}
+	before := met{make(map[string]*journal.State, len(p.pre)), make(map[journal.ID]*journal.State, len(p.pre))}
 	for i := range p.pre {
 		st := &p.pre[i].State
 		before.at[string(p.pre[i].Path)], before.of[st.ID] = st, st
@@ -36,34 +39,34 @@ func (u *undo) reverse(p *Plan, done int, part bool) error {
 // met are the states that a plan found, by path and by inode: something may get its
 // metadata at another path than the one at which it was found.
 type met struct {
-	at map[string]*State
-	of map[ID]*State
+	at map[string]*journal.State
+	of map[journal.ID]*journal.State
 }
 
 // reversePart takes back an action that did not work.
-func (u *undo) reversePart(a *action, before met) error {
+func (u *undo) reversePart(a *journal.Action, before met) error {
 	switch a.Verb {
-	case rewrite:
+	case journal.Rewrite:
 		return u.reverseOne(a, before)
-	case take, put, swap, drop:
+	case journal.Take, journal.Put, journal.Swap, journal.Drop:
 	default:
 		return nil
 	}
-	dir, name, err := parentIn(u.roots, string(a.Path))
-	if missing(err) || name == "" && err == nil {
+	dir, name, err := disk.ParentIn(u.roots, string(a.Path))
+	if disk.Missing(err) || name == "" && err == nil {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer unix.Close(dir)
-	defer widened(dir, 0o300)()
-	if a.Verb != drop {
+	defer disk.Widened(dir, 0o300)()
+	if a.Verb != journal.Drop {
 		return u.partly(dir, name, a)
 	}
 	for _, at := range []int{u.w.objects, dir} {
-		now, err := stateAt(at, string(a.Temp), 0)
-		if err == nil && now.Kind != Absent {
+		now, err := disk.StateAt(at, string(a.Temp), 0)
+		if err == nil && now.Kind != journal.Absent {
 			err = putBack(at, string(a.Temp), dir, name)
 		}
 		if err != nil {
@@ -78,14 +81,14 @@ func (u *undo) reversePart(a *action, before met) error {
 func (u *undo) reverseParents(p *Plan) error {
 	for _, at := range slices.Backward(slices.Sorted(maps.Keys(p.parents))) {
 		st := p.parents[at]
-		if st.Kind != Dir {
+		if st.Kind != journal.Dir {
 			continue
 		}
-		dir, name, err := parentIn(u.roots, at)
+		dir, name, err := disk.ParentIn(u.roots, at)
 		if err != nil {
 			return fmt.Errorf("taking back the times of %q: %w", at, err)
 		}
-		err = setMeta(dir, name, &st)
+		err = disk.SetMeta(dir, name, &st)
 		unix.Close(dir)
 		if err != nil {
 			return fmt.Errorf("taking back the times of %q: %w", at, err)
@@ -94,92 +97,92 @@ func (u *undo) reverseParents(p *Plan) error {
 	return nil
 }
 
-func (u *undo) reverseOne(a *action, before met) error {
+func (u *undo) reverseOne(a *journal.Action, before met) error {
 	dir, name, err := u.entry(a)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(dir)
-	defer widened(dir, 0o300)()
+	defer disk.Widened(dir, 0o300)()
 	switch a.Verb {
-	case rewrite:
+	case journal.Rewrite:
 		return u.unwrite(dir, name, a)
-	case take, put, swap:
+	case journal.Take, journal.Put, journal.Swap:
 		return u.reverseMove(dir, name, a)
-	case drop:
+	case journal.Drop:
 		return u.undrop(dir, name, a)
-	case empty, symlink, mknod, link, duplicate:
+	case journal.Empty, journal.MakeSymlink, journal.MakeNode, journal.MakeLink, journal.Duplicate:
 		return u.discard(dir, name, a)
-	case mkdir:
-		err := unlinkAt(dir, name, unix.AT_REMOVEDIR)
+	case journal.MakeDir:
+		err := disk.UnlinkAt(dir, name, unix.AT_REMOVEDIR)
 		if err == unix.ENOTEMPTY && u.allSpared(string(a.Path)) {
 			return nil // it was there already, see make
 		}
 		return err
-	case rmdir:
-		err := mkdirAt(dir, name, 0o700)
+	case journal.RemoveDir:
+		err := disk.MkdirAt(dir, name, 0o700)
 		if err != nil && err != unix.EEXIST { // it was not empty, and stayed
 			return err
 		}
-		return setMeta(dir, name, &a.State)
-	case meta:
-		now, err := stateAt(dir, name, 0)
+		return disk.SetMeta(dir, name, &a.State)
+	case journal.SetMeta:
+		now, err := disk.StateAt(dir, name, 0)
 		if err != nil {
 			return err
 		}
 		st := before.of[now.ID]
 		switch at := before.at[string(a.Path)]; {
-		case a.In != (Object{}):
-			st = &a.was
+		case a.In != (journal.Object{}):
+			st = &a.Known.Was
 		case at != nil && (st == nil || at.ID == now.ID):
 			st = at
 		case st == nil:
 			st = &a.State // of a directory that only had to stay as it was
 		}
 		if st.Kind == a.State.Kind {
-			return setMeta(dir, name, st)
+			return disk.SetMeta(dir, name, st)
 		}
-	case aside:
+	case journal.Aside:
 		return u.asideAgain(dir, name, a)
 	}
 	return nil
 }
 
-func (u *undo) reverseMove(dir int, name string, a *action) error {
+func (u *undo) reverseMove(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(objects)
 	switch a.Verb {
-	case take:
-		there, err := stateAt(objects, number, 0)
+	case journal.Take:
+		there, err := disk.StateAt(objects, number, 0)
 		if err != nil {
 			return err
 		}
-		if there.Kind != Absent {
+		if there.Kind != journal.Absent {
 			return u.moveIn(objects, number, dir, name, a, &there)
 		}
 		if parked, err := u.fromPark(dir, name, a); parked || err != nil {
 			return err
 		}
-		if a.State.Kind == Absent {
+		if a.State.Kind == journal.Absent {
 			return nil
 		}
 		return errMissing
-	case put:
+	case journal.Put:
 		back := *a
-		back.State.Kind = Absent // whatever it is
-		if a.State.Kind == Dir {
-			back.State.Kind = Dir
+		back.State.Kind = journal.Absent // whatever it is
+		if a.State.Kind == journal.Dir {
+			back.State.Kind = journal.Dir
 		}
 		return u.moveOut(dir, name, objects, number, &back)
 	}
-	now, err := stateAt(dir, name, 0)
+	now, err := disk.StateAt(dir, name, 0)
 	if err != nil {
 		return err
 	}
-	err = exchange(objects, number, dir, name)
+	err = disk.Exchange(objects, number, dir, name)
 	if err == unix.EXDEV {
 		back := *a
 		back.State = now
@@ -190,44 +193,44 @@ func (u *undo) reverseMove(dir int, name string, a *action) error {
 
 // unwrite gives a file of several names what was kept of it before it was
 // rewritten, if it was.
-func (u *undo) unwrite(dir int, name string, a *action) error {
+func (u *undo) unwrite(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.To)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(objects)
-	kept, err := stateAt(objects, number, withXattrs)
-	if err != nil || kept.Kind == Absent {
+	kept, err := disk.StateAt(objects, number, disk.WithXattrs)
+	if err != nil || kept.Kind == journal.Absent {
 		return err
 	}
-	if err := u.rewrite(dir, name, &action{Path: a.Path, In: a.In, Object: a.To, To: a.To, State: State{Kind: File, ID: a.State.ID, Size: -1}}); err != nil {
+	if err := u.rewrite(dir, name, &journal.Action{Path: a.Path, In: a.In, Object: a.To, To: a.To, State: journal.State{Kind: journal.File, ID: a.State.ID, Size: -1}}); err != nil {
 		return err
 	}
-	return setMeta(dir, name, &kept)
+	return disk.SetMeta(dir, name, &kept)
 }
 
 // undrop gives a file a name again that was dropped, as it had another one then, or a
 // link in the store.
-func (u *undo) undrop(dir int, name string, a *action) error {
+func (u *undo) undrop(dir int, name string, a *journal.Action) error {
 	var from int
 	var old string
 	var err error
-	if a.To != (Object{}) {
+	if a.To != (journal.Object{}) {
 		from, old, err = u.object(a.To)
 	} else {
-		from, old, err = parentIn(u.roots, string(a.State.Target))
+		from, old, err = disk.ParentIn(u.roots, string(a.State.Target))
 	}
 	if err != nil {
 		return err
 	}
 	defer unix.Close(from)
-	defer widened(from, 0o100)()
-	now, err := stateAt(from, old, 0)
+	defer disk.Widened(from, 0o100)()
+	now, err := disk.StateAt(from, old, 0)
 	if err == nil && now.ID != a.State.ID {
-		err = errChanged
+		err = disk.ErrChanged
 	}
 	if err != nil {
 		return err
 	}
-	return linkAt(from, old, dir, name)
+	return disk.LinkAt(from, old, dir, name)
 }

@@ -5,13 +5,15 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // rewriting reports whether a file holds what an interrupted rewrite may have left in
 // it: each byte is that of its former content, which is kept, or of the new one, or
 // zero, as a loss of power leaves what was not on the disk yet. Anything else another
 // program has written since.
-func (u *undo) rewriting(dir int, name string, kept int, number string, a *action) (bool, error) {
+func (u *undo) rewriting(dir int, name string, kept int, number string, a *journal.Action) (bool, error) {
 	now, err := openPlain(dir, name)
 	if err != nil {
 		return false, err
@@ -22,7 +24,7 @@ func (u *undo) rewriting(dir int, name string, kept int, number string, a *actio
 		return false, err
 	}
 	defer before.Close()
-	if a.Object == (Object{}) {
+	if a.Object == (journal.Object{}) {
 		return mixed(now, before, nil)
 	}
 	objects, object, err := u.object(a.Object)

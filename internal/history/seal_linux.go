@@ -1,12 +1,12 @@
 package history
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/steplog"
 )
 
 // A journal that its writer closed is read-only, and has its length in an
@@ -24,23 +24,21 @@ func seal(fd int) {
 	}
 }
 
-// cut says why a journal of which some bytes are whole records is not what its
-// writer closed; nil where it is, or was never closed.
-func (s *segment) cut(f *os.File) error {
+// cutShort says why a journal is not what its writer closed; nil where it is, or was
+// never closed.
+func cutShort(f *os.File, s *steplog.Segment) error {
 	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Mode&0o200 != 0 || s.live {
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Mode&0o200 != 0 || s.Live {
 		return err
 	}
 	buf := make([]byte, 24)
-	if n, err := unix.Fgetxattr(int(f.Fd()), lengthXattr, buf); err == nil {
-		if length, err := strconv.ParseInt(string(buf[:n]), 10, 64); err == nil && s.whole < length {
-			return fmt.Errorf("it was cut short: %d of %d bytes are left", s.whole, length)
-		}
+	n, err := unix.Fgetxattr(int(f.Fd()), lengthXattr, buf)
+	if err != nil {
+		return s.Cut(-1)
 	}
-	for _, step := range s.steps {
-		if step.End == nil {
-			return errors.New("it was cut short: its writer had closed it, and the end of a step is missing")
-		}
+	length, err := strconv.ParseInt(string(buf[:n]), 10, 64)
+	if err != nil {
+		return s.Cut(-1)
 	}
-	return nil
+	return s.Cut(length)
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"carrel/internal/history/journal"
 )
 
 // TestJournalCutShort: a journal that was closed and holds less by now, in whole
@@ -30,7 +32,7 @@ func TestJournalCutShort(t *testing.T) {
 	}
 	var ends []int
 	for at := 0; at < len(whole); {
-		_, n := decode(whole[at:])
+		_, n := journal.Decode(whole[at:])
 		at += n
 		ends = append(ends, at)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // deed is one change of a few names, by the step or by another program; end ends the step.
@@ -56,7 +58,7 @@ func TestShuffledNames(t *testing.T) {
 		first, end = seed, seed+1
 	}
 	for seed := first; seed < end; seed++ {
-		deeds, mode := shuffle(rand.New(rand.NewSource(seed))), []Mode{Abort, Skip, KeepBoth, Force}[seed%4]
+		deeds, mode := shuffle(rand.New(rand.NewSource(seed))), []journal.Mode{journal.Abort, journal.Skip, journal.KeepBoth, journal.Force}[seed%4]
 		fault := shuffled(t, deeds, mode)
 		if fault == "" || fault == oneByOne {
 			continue
@@ -74,7 +76,7 @@ func TestShuffledNames(t *testing.T) {
 }
 
 // shuffled does what was drawn, takes both steps back, and says what is wrong then.
-func shuffled(t *testing.T, deeds []deed, mode Mode) string {
+func shuffled(t *testing.T, deeds []deed, mode journal.Mode) string {
 	d := newDesk(t)
 	defer func() { // the soak draws more than there may be open files
 		d.store.Close()
@@ -147,12 +149,12 @@ func shuffled(t *testing.T, deeds []deed, mode Mode) string {
 	}
 	after := texts(t, d.root)
 	for text := range before {
-		if _, is := after[text]; !is && mode == KeepBoth && !strings.HasPrefix(text, "first") {
+		if _, is := after[text]; !is && mode == journal.KeepBoth && !strings.HasPrefix(text, "first") {
 			destroyed[text] = false
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(destroyed)) {
-		if _, is := after[text]; !is && destroyed[text] && mode != Skip && len(v.Unrestorable) == 0 {
+		if _, is := after[text]; !is && destroyed[text] && mode != journal.Skip && len(v.Unrestorable) == 0 {
 			return fmt.Sprintf("%q is not there again: %v, before %v", text, after, before)
 		}
 	}
@@ -202,19 +204,19 @@ type untold struct{ fataler }
 // TestShuffledFinds are drawn cases that were wrong once, cut down to what they need.
 func TestShuffledFinds(t *testing.T) {
 	for _, c := range []struct {
-		mode  Mode
+		mode  journal.Mode
 		deeds string // of the step (s) or another program (p)
 		want  string
 	}{
-		{Force, "s rename b a; s write d/b; s end; p rename d b", ""},
-		{KeepBoth, "s write a; s write d/a; s end; p rename a d/a", ""},
-		{Force, "s write b; s end; s rename d/a a; p exchange b a; s end", ""},
-		{Force, "s remove a; s end; s write d/a; s end; p rename d/a a", ""},
-		{KeepBoth, "s rename b d/b; s end; s write d/b; s end; p rename d c", ""},
-		{KeepBoth, "s rename b d/b; s end; s write d/b; s end; p write b; p rename d c", oneByOne},
-		{Force, "s rename e d/b; s write e; s write b; s end; p exchange b d; p remove d", ""},
-		{Skip, "s rename e c; s end; p mkdir e; p exchange e c", ""},
-		{Force, "s rename e c; s end; p mkdir e; p exchange e c", ""},
+		{journal.Force, "s rename b a; s write d/b; s end; p rename d b", ""},
+		{journal.KeepBoth, "s write a; s write d/a; s end; p rename a d/a", ""},
+		{journal.Force, "s write b; s end; s rename d/a a; p exchange b a; s end", ""},
+		{journal.Force, "s remove a; s end; s write d/a; s end; p rename d/a a", ""},
+		{journal.KeepBoth, "s rename b d/b; s end; s write d/b; s end; p rename d c", ""},
+		{journal.KeepBoth, "s rename b d/b; s end; s write d/b; s end; p write b; p rename d c", oneByOne},
+		{journal.Force, "s rename e d/b; s write e; s write b; s end; p exchange b d; p remove d", ""},
+		{journal.Skip, "s rename e c; s end; p mkdir e; p exchange e c", ""},
+		{journal.Force, "s rename e c; s end; p mkdir e; p exchange e c", ""},
 	} {
 		var deeds []deed
 		for _, one := range strings.Split(c.deeds, "; ") {

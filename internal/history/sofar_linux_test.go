@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/steplog"
 )
 
 // TestSoFar: an open step is told as it would be if it ended at this moment.
@@ -48,7 +50,7 @@ func (d *desk) log(t fataler) *Log {
 	return l
 }
 
-func (d *desk) newest(t fataler) *Step {
+func (d *desk) newest(t fataler) *steplog.Step {
 	t.Helper()
 	l := d.log(t)
 	return l.Steps[len(l.Steps)-1]

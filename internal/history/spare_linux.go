@@ -7,14 +7,18 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/pathname"
 )
 
 // editedMeanwhile keeps a copy beside of what an undo has restored and another program
 // has written to, or replaced, since: the undo is about to take it back. What it restores
 // has the time that it had before the step.
-func (u *undo) editedMeanwhile(a *action) error {
+func (u *undo) editedMeanwhile(a *journal.Action) error {
 	switch a.Verb {
-	case put, swap, rewrite, empty, duplicate:
+	case journal.Put, journal.Swap, journal.Rewrite, journal.Empty, journal.Duplicate:
 	default:
 		return nil
 	}
@@ -23,34 +27,34 @@ func (u *undo) editedMeanwhile(a *action) error {
 		return err
 	}
 	defer unix.Close(dir)
-	now, err := stateAt(dir, name, 0)
-	if err != nil || now.Kind != File || u.began == 0 || now.Mtime < u.began-int64(clockTick) || now.Mtime == a.State.Mtime {
+	now, err := disk.StateAt(dir, name, 0)
+	if err != nil || now.Kind != journal.File || u.began == 0 || now.Mtime < u.began-int64(clockTick) || now.Mtime == a.State.Mtime {
 		return err
 	}
 	was, moved := u.placed[string(a.Path)]
 	switch {
-	case moved && now.Mtime == was, !moved && (a.Verb == put || a.Verb == swap):
+	case moved && now.Mtime == was, !moved && (a.Verb == journal.Put || a.Verb == journal.Swap):
 		return nil
 	case !moved && now.Size == max(a.Holds-1, 0): // the undo wrote it, and has not given it its time yet
 		return nil
 	}
 	for try := 1; try <= besideTries; try++ {
 		as := beside(name, try)
-		err := copyAny(dir, name, dir, as, tempPrefix+as[:min(len(as), maxName-len(tempPrefix))])
+		err := copyAny(dir, name, dir, as, journal.TempPrefix+as[:min(len(as), maxName-len(journal.TempPrefix))])
 		switch {
 		case errors.Is(err, unix.EEXIST):
 			continue
 		case err != nil:
 			return fmt.Errorf("keeping what was written to it meanwhile: %w", err)
 		}
-		u.besides = append(u.besides, join(path.Dir(string(a.Path)), as))
+		u.besides = append(u.besides, pathname.Join(path.Dir(string(a.Path)), as))
 		return nil
 	}
 	return fmt.Errorf("keeping what was written to it meanwhile: every name is taken, up to %q", beside(name, besideTries))
 }
 
 // places notes what the undo puts at a path.
-func (u *undo) places(a *action, st *State) {
+func (u *undo) places(a *journal.Action, st *journal.State) {
 	if u.placed == nil {
 		u.placed = make(map[string]int64)
 	}

@@ -1,6 +1,10 @@
 package history
 
-import "carrel/internal/history/graph"
+import (
+	"carrel/internal/history/graph"
+
+	"carrel/internal/history/journal"
+)
 
 // standIns lets a directory that is nowhere any more, and that the transitions do not bring
 // back, be the one that has its name now: what it held can come back there.
@@ -49,21 +53,21 @@ func (p *present) stands(at graph.Place) graph.Place {
 // standIn gives the directory that is now where one was last, 0 for none. on are those that
 // are being asked for.
 func (p *present) standIn(n graph.Node, on map[graph.Node]bool) graph.Node {
-	if on[n] || int(n) >= len(p.relations.nodes) {
+	if on[n] || int(n) >= len(p.Relations.Nodes) {
 		return 0
 	}
 	on[n] = true
 	if p.dir(n).ok {
 		return n
 	}
-	x := p.relations.nodes[n]
-	names := x.names
+	x := p.Relations.Nodes[n]
+	names := x.Names
 	if len(names) == 0 {
-		names = x.last
+		names = x.Last
 	}
 	for _, at := range names {
 		if dir := p.standIn(at.Dir, on); dir != 0 {
-			if s := p.look1(graph.Place{Dir: dir, Name: at.Name}); s != nil && s.state.Kind == Dir && s.node != n {
+			if s := p.look1(graph.Place{Dir: dir, Name: at.Name}); s != nil && s.state.Kind == journal.Dir && s.node != n {
 				return s.node
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"carrel/internal/history/journal"
 )
 
 // TestStandIn: what an older step removed from a directory that another program removed
@@ -55,7 +57,7 @@ func TestStandIn(t *testing.T) {
 				t.Errorf("%s: after the redo: %v", how, err)
 			}
 		}
-		if v, err := d.undo(t, Request{Steps: []uint64{2}, Mode: KeepBoth}); err != nil || len(v.Unrestorable) > 0 {
+		if v, err := d.undo(t, Request{Steps: []uint64{2}, Mode: journal.KeepBoth}); err != nil || len(v.Unrestorable) > 0 {
 			t.Errorf("%s: the other step: %+v, %v", how, v, err)
 		}
 	}
@@ -82,14 +84,14 @@ func TestForcedThereAndBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if v, err := d.undo(t, Request{Steps: []uint64{1}, Mode: KeepBoth}); err != nil || len(v.Unrestorable) > 0 != part {
+		if v, err := d.undo(t, Request{Steps: []uint64{1}, Mode: journal.KeepBoth}); err != nil || len(v.Unrestorable) > 0 != part {
 			t.Fatalf("%+v, %v", v, err)
 		}
 		if err := os.WriteFile(d.at("x"), []byte("by hand"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		newest := func() uint64 { l := d.read(t); return l.Steps[len(l.Steps)-1].Number }
-		if _, err := d.undo(t, Request{Steps: []uint64{newest()}, Redo: true, Mode: Force}); err != nil {
+		if _, err := d.undo(t, Request{Steps: []uint64{newest()}, Redo: true, Mode: journal.Force}); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
@@ -125,7 +127,7 @@ func TestForcedThereAndBack(t *testing.T) {
 		if v, err := d.store.Preview(d.read(t), Request{Steps: []uint64{1}, Roots: []string{d.root}}); err != nil || !slices.ContainsFunc(v.Conflicts, func(c Conflict) bool { return c.Path == d.at("x") }) {
 			t.Fatalf("nothing is in the way: %+v, %v", v, err)
 		}
-		if _, err := d.undo(t, Request{Steps: []uint64{1}, Mode: Force}); err != nil {
+		if _, err := d.undo(t, Request{Steps: []uint64{1}, Mode: journal.Force}); err != nil {
 			t.Fatal(err)
 		}
 		l := d.read(t)
@@ -133,7 +135,7 @@ func TestForcedThereAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.undo(t, Request{Steps: []uint64{1}, Mode: KeepBoth}); err != nil {
+	if _, err := d.undo(t, Request{Steps: []uint64{1}, Mode: journal.KeepBoth}); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(d.at("x.undo-conflict")); err != nil || string(text) != "by hand" {
@@ -175,7 +177,7 @@ func TestOneCopyBeside(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		v, err := d.undo(t, Request{Steps: []uint64{1}, Mode: KeepBoth})
+		v, err := d.undo(t, Request{Steps: []uint64{1}, Mode: journal.KeepBoth})
 		if err != nil || len(v.Unrestorable) == 0 {
 			t.Fatalf("%+v, %v", v, err)
 		}

@@ -12,6 +12,9 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // Store is the history of one project: a directory of its owner alone.
@@ -88,7 +91,7 @@ func (s *Store) open() error {
 func (s *Store) makeDirectories() error {
 	made := false
 	for _, name := range []string{"journal", "objects", "open"} {
-		err := mkdirAt(s.fd, name, 0o700)
+		err := disk.MkdirAt(s.fd, name, 0o700)
 		if err != nil && err != unix.EEXIST {
 			return fmt.Errorf("making %q in it: %w", name, err)
 		}
@@ -97,11 +100,11 @@ func (s *Store) makeDirectories() error {
 	if !made {
 		return nil
 	}
-	return syncFile(s.fd)
+	return disk.SyncFile(s.fd)
 }
 
 func (s *Store) file(name string, flags int) (*os.File, error) {
-	err := try("file")
+	err := disk.Try("file")
 	fd := -1
 	if err == nil {
 		how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NONBLOCK), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
@@ -154,12 +157,12 @@ func (s *Store) writeFormat() error {
 		return err
 	}
 	_, err = f.WriteString(format)
-	err = errors.Join(err, syncFile(int(f.Fd())), f.Close(), syncFile(s.fd))
+	err = errors.Join(err, disk.SyncFile(int(f.Fd())), f.Close(), disk.SyncFile(s.fd))
 	if err == nil {
-		err = renameOver(s.fd, temp, s.fd, "format")
+		err = disk.RenameOver(s.fd, temp, s.fd, "format")
 	}
 	if err != nil {
-		_ = unlinkAt(s.fd, temp, 0)
+		_ = disk.UnlinkAt(s.fd, temp, 0)
 	}
 	return err
 }
@@ -193,7 +196,7 @@ func (s *Store) mapCounters() error {
 // allocate makes a file so long that it can be mapped, and has room for it: what
 // is mapped and cannot be written is a signal and not an error.
 func allocate(f *os.File, size int) error {
-	err := try("allocate")
+	err := disk.Try("allocate")
 	if err == nil {
 		err = unix.Fallocate(int(f.Fd()), 0, 0, int64(size))
 	}
@@ -216,7 +219,7 @@ func (s *Store) number() (uint64, error) { return s.count(1) }
 
 func (s *Store) count(i int) (n uint64, err error) {
 	err = s.mappedCounters(func() { n = s.counters[i].Add(1) })
-	if err == nil && (n == 0 || n > maxNumber) {
+	if err == nil && (n == 0 || n > journal.MaxNumber) {
 		err = errCounters
 	}
 	return n, err
@@ -317,7 +320,7 @@ func (s *Store) unlock() { _ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN) }
 
 // objectsOf opens the directory of a segment's objects.
 func (s *Store) objectsOf(segment string, create bool) (int, error) {
-	if !validSegment(segment) {
+	if !journal.ValidSegment(segment) {
 		return -1, fmt.Errorf("segment %q: no such name", segment)
 	}
 	objects, err := s.directory("objects")
@@ -326,11 +329,11 @@ func (s *Store) objectsOf(segment string, create bool) (int, error) {
 	}
 	defer unix.Close(objects)
 	if create {
-		if err := mkdirAt(objects, segment, 0o700); err != nil && err != unix.EEXIST {
+		if err := disk.MkdirAt(objects, segment, 0o700); err != nil && err != unix.EEXIST {
 			return -1, err
 		}
 	}
-	if err := try("open"); err != nil {
+	if err := disk.Try("open"); err != nil {
 		return -1, err
 	}
 	return unix.Openat2(objects, segment, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
@@ -345,5 +348,5 @@ func (s *Store) directory(name string) (int, error) {
 // objectNumber is the reverse of objectName.
 func objectNumber(name string) (uint64, bool) {
 	n, err := strconv.ParseUint(name, 16, 64)
-	return n, err == nil && objectName(n) == name
+	return n, err == nil && journal.ObjectName(n) == name
 }

@@ -1,5 +1,13 @@
 package history
 
+import (
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+
+	"carrel/internal/history/steplog"
+	"carrel/internal/pathname"
+)
+
 // strays writes down one more name of each file that the step may have written to by
 // names that are all gone, where the file itself could not be kept: its content is, and
 // comes back only where somebody knows a name of it. Every directory of the roots is
@@ -9,14 +17,14 @@ func (w *Writer) strays() error {
 	if w.later != nil {
 		wanted = w.strayedFrom(w.later)
 	}
-	return namesOf(w.roots, wanted, func(path string, id ID) (bool, error) {
+	return namesOf(w.roots, wanted, func(path string, id journal.ID) (bool, error) {
 		s := w.tree.find(path)
 		if s == nil || s.is == nil || s.is.origin == "" {
 			return false, nil
 		}
 		p := *wanted[id]
-		p.Path = Bytes(s.is.origin)
-		if err := w.write(&Record{Pre: &p, At: Bytes(path)}); err != nil {
+		p.Path = journal.Bytes(s.is.origin)
+		if err := w.write(&journal.Record{Pre: &p, At: journal.Bytes(path)}); err != nil {
 			return false, err
 		}
 		o := s.is
@@ -28,10 +36,10 @@ func (w *Writer) strays() error {
 }
 
 // strayed gives what was kept of such files.
-func (w *Writer) strayed() map[ID]*Pre {
-	out := make(map[ID]*Pre)
+func (w *Writer) strayed() map[journal.ID]*journal.Pre {
+	out := make(map[journal.ID]*journal.Pre)
 	for id, g := range w.groups {
-		if g.kept == nil || g.kept.Object == (Object{}) {
+		if g.kept == nil || g.kept.Object == (journal.Object{}) {
 			continue
 		}
 		opened, known := false, false
@@ -48,10 +56,10 @@ func (w *Writer) strayed() map[ID]*Pre {
 
 // strayedFrom is strayed for a step whose writer was killed, which may name some that
 // nobody has opened.
-func (w *Writer) strayedFrom(st *Step) map[ID]*Pre {
-	out, known := make(map[ID]*Pre), make(map[ID]bool)
+func (w *Writer) strayedFrom(st *steplog.Step) map[journal.ID]*journal.Pre {
+	out, known := make(map[journal.ID]*journal.Pre), make(map[journal.ID]bool)
 	now := w.byOrigin()
-	there := func(p *Pre) bool {
+	there := func(p *journal.Pre) bool {
 		s := now[string(p.Path)]
 		if s == nil {
 			return false
@@ -60,12 +68,12 @@ func (w *Writer) strayedFrom(st *Step) map[ID]*Pre {
 		return err == nil && st.ID == p.State.ID
 	}
 	for i := range st.Pres() {
-		p := &st.pres[i]
+		p := &st.Pres()[i]
 		switch id := p.State.ID; {
-		case p.State.Kind != File || p.State.Links < 2:
-		case p.Inode != (Object{}) || there(p):
+		case p.State.Kind != journal.File || p.State.Links < 2:
+		case p.Inode != (journal.Object{}) || there(p):
 			known[id] = true
-		case p.Object != (Object{}):
+		case p.Object != (journal.Object{}):
 			out[id] = p
 		}
 	}
@@ -76,23 +84,23 @@ func (w *Writer) strayedFrom(st *Step) map[ID]*Pre {
 }
 
 // namesOf looks for names of some files until use has taken one of each.
-func namesOf[T any](roots []root, wanted map[ID]T, use func(path string, id ID) (bool, error)) error {
+func namesOf[T any](roots []disk.Root, wanted map[journal.ID]T, use func(path string, id journal.ID) (bool, error)) error {
 	inodes := make(map[uint64]int)
 	for id := range wanted {
 		inodes[id.Ino]++
 	}
 	var err error
-	taken := make(map[ID]bool)
+	taken := make(map[journal.ID]bool)
 	for i := range roots {
-		roots[i].each(func(dir int, path string, ino uint64, name string) {
+		eachBelow(&roots[i], func(dir int, path string, ino uint64, name string) {
 			if inodes[ino] == 0 || err != nil {
 				return
 			}
-			st, e := lookAt(dir, name)
+			st, e := disk.LookAt(dir, name)
 			if _, ok := wanted[st.ID]; e != nil || !ok || taken[st.ID] {
 				return
 			}
-			if taken[st.ID], err = use(join(path, name), st.ID); taken[st.ID] {
+			if taken[st.ID], err = use(pathname.Join(path, name), st.ID); taken[st.ID] {
 				if inodes[ino]--; inodes[ino] == 0 {
 					delete(inodes, ino)
 				}

@@ -5,6 +5,9 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // What a step left is known by its inode, size and times; of the first files of a
@@ -18,12 +21,12 @@ const (
 )
 
 // sum adds the content to what was just seen at a path, if it is still that.
-func (w *Writer) sum(at string, st *State) {
-	if st.Kind != File || st.Size > sumBytes || w.summed >= sumFiles {
+func (w *Writer) sum(at string, st *journal.State) {
+	if st.Kind != journal.File || st.Size > sumBytes || w.summed >= sumFiles {
 		return
 	}
 	w.summed++
-	dir, name, err := parentIn(w.roots, at)
+	dir, name, err := disk.ParentIn(w.roots, at)
 	if err != nil {
 		return
 	}
@@ -33,10 +36,10 @@ func (w *Writer) sum(at string, st *State) {
 
 // sumAt gives the SHA-256 of a file, "" where it is not what has the state, or
 // may not be read.
-func sumAt(dir int, name string, st *State) Bytes {
-	fd, err := openAt(dir, name, unix.O_RDONLY|unix.O_NOATIME)
+func sumAt(dir int, name string, st *journal.State) journal.Bytes {
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY|unix.O_NOATIME)
 	if err == unix.EPERM {
-		fd, err = openAt(dir, name, unix.O_RDONLY)
+		fd, err = disk.OpenAt(dir, name, unix.O_RDONLY)
 	}
 	if err != nil {
 		return ""
@@ -46,18 +49,18 @@ func sumAt(dir int, name string, st *State) Bytes {
 }
 
 // sumOf is sumAt for an open file.
-func sumOf(fd int, st *State) Bytes {
+func sumOf(fd int, st *journal.State) journal.Bytes {
 	h := sha256.New()
-	if now, err := stateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
+	if now, err := disk.StateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
 		return ""
 	}
 	if n, err := io.Copy(h, io.NewSectionReader(descriptor(fd), 0, st.Size+1)); err != nil || n != st.Size {
 		return ""
 	}
-	if now, err := stateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
+	if now, err := disk.StateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
 		return ""
 	}
-	return Bytes(h.Sum(nil))
+	return journal.Bytes(h.Sum(nil))
 }
 
 // descriptor reads an open file without taking it over.
@@ -73,14 +76,14 @@ func (fd descriptor) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // unmoved says whether nothing at all has happened to a file.
-func unmoved(now, st *State) bool {
-	return now.Kind == File && now.ID == st.ID && now.Size == st.Size && now.Mtime == st.Mtime && now.Ctime == st.Ctime
+func unmoved(now, st *journal.State) bool {
+	return now.Kind == journal.File && now.ID == st.ID && now.Size == st.Size && now.Mtime == st.Mtime && now.Ctime == st.Ctime
 }
 
 // keptAsLeft reports whether what a later step found, and kept, has the content that a
 // step left.
-func (s *Store) keptAsLeft(later *Pre, left *State) bool {
-	if !alike(&later.State, left) || !agreeXattrs(&later.State, left) || later.Object == (Object{}) || later.Lost != "" {
+func (s *Store) keptAsLeft(later *journal.Pre, left *journal.State) bool {
+	if !alike(&later.State, left) || !journal.AgreeXattrs(&later.State, left) || later.Object == (journal.Object{}) || later.Lost != "" {
 		return false
 	}
 	objects, err := s.objectsOf(later.Object.Segment, false)
@@ -88,29 +91,29 @@ func (s *Store) keptAsLeft(later *Pre, left *State) bool {
 		return false
 	}
 	defer unix.Close(objects)
-	kept, err := stateAt(objects, objectName(later.Object.Number), 0)
+	kept, err := disk.StateAt(objects, journal.ObjectName(later.Object.Number), 0)
 	return err == nil && kept.Size == left.Size && s.isSum(later.Object, left.Sum)
 }
 
 // alike says whether two files may have one content. Of several names of a file
 // none can be replaced alone.
-func alike(found, left *State) bool {
-	return len(left.Sum) > 0 && found.Kind == File && left.Kind == File && found.Size == left.Size &&
+func alike(found, left *journal.State) bool {
+	return len(left.Sum) > 0 && found.Kind == journal.File && left.Kind == journal.File && found.Size == left.Size &&
 		found.Mode == left.Mode && found.UID == left.UID && found.GID == left.GID && found.Links == 1 && left.Links == 1
 }
 
 // isSum reports whether an object has a SHA-256.
-func (s *Store) isSum(o Object, sum Bytes) bool {
+func (s *Store) isSum(o journal.Object, sum journal.Bytes) bool {
 	dir, err := s.objectsOf(o.Segment, false)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(dir)
-	fd, err := openToCopy(dir, objectName(o.Number)) // it may be the file itself, with the mode that it had
+	fd, err := openToCopy(dir, journal.ObjectName(o.Number)) // it may be the file itself, with the mode that it had
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
-	st, err := stateAt(fd, "", 0)
+	st, err := disk.StateAt(fd, "", 0)
 	return err == nil && sumOf(fd, &st) == sum
 }

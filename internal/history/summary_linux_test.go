@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // oldTime is the modification time of every file in an npm package.
@@ -44,7 +47,7 @@ func TestReplacedLinkIsModified(t *testing.T) {
 			d.end(t)
 			d.close(t)
 			step := d.read(t).Steps[0]
-			want := []PathChange{{Path: d.at("i.js"), What: Modified, Kind: File, Bytes: 8}}
+			want := []steplog.PathChange{{Path: d.at("i.js"), What: steplog.Modified, Kind: journal.File, Bytes: 8}}
 			if got := step.Changes(); !reflect.DeepEqual(got, want) {
 				t.Errorf("changes are %+v", got)
 			}

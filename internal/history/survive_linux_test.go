@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // TestKilledForReal: as the crashes above, by a signal and in a process of its
@@ -37,7 +41,7 @@ func TestKilledForReal(t *testing.T) {
 		}
 		tree := snapshot(t, d.root)
 		l := d.read(t)
-		undoing := slices.ContainsFunc(l.Steps, func(s *Step) bool { return s.Begin.Kind == StepUndo })
+		undoing := slices.ContainsFunc(l.Steps, func(s *steplog.Step) bool { return s.Begin.Kind == journal.StepUndo })
 		d.recover(t)
 		if got := snapshot(t, d.root); !undoing && got != tree {
 			t.Fatalf("at %d: recovering changed the tree:\n%s", at, apart(got, tree))
@@ -55,7 +59,7 @@ func killSelf(t *testing.T, at string) {
 		t.Fatal(err)
 	}
 	n := 0
-	trial = func(call string) error {
+	disk.Trial = func(call string) error {
 		if call != "look" && call != "open" {
 			if n++; n == len(at) {
 				_ = unix.Kill(unix.Getpid(), unix.SIGKILL)
@@ -71,7 +75,7 @@ func killSelf(t *testing.T, at string) {
 	if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
 		t.Fatal(err)
 	}
-	trial = nil
+	disk.Trial = nil
 }
 
 // TestKilledInAnUndoOfSeveral: all of them are taken back in the end, or none.
@@ -250,13 +254,13 @@ func TestRecordLostWithThePower(t *testing.T) {
 	segment := d.w.segment
 	d.remove(t, "a")
 	d.kill()
-	journal := d.store.path + "/journal/" + segment
-	data, err := os.ReadFile(journal)
+	file := d.store.path + "/journal/" + segment
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, begin := decode(data)
-	if err := os.Truncate(journal, int64(begin)); err != nil {
+	_, begin := journal.Decode(data)
+	if err := os.Truncate(file, int64(begin)); err != nil {
 		t.Fatal(err)
 	}
 	bootID = func() string { return "another" }

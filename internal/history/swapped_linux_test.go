@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // swapped is what a step does, another program after it or during it, and an undo.
@@ -50,28 +52,28 @@ func TestSwappedNames(t *testing.T) {
 			map[string]string{"a": "A", "d": "D"},
 			[]func(d *desk){func(d *desk) { d.put(t, "d", "s"); d.put(t, "a", "ss") }, nil},
 			map[int]func(d *desk){1: func(d *desk) { by(t, mv(d, "a", "d")); d.outside(t, "d", " mine") }},
-			Request{Steps: []uint64{1}, Mode: Force}, "a=A d=D", "d=ss mine",
+			Request{Steps: []uint64{1}, Mode: journal.Force}, "a=A d=D", "d=ss mine",
 		},
 		{
 			"a file over another one, by force, where the step also renames",
 			map[string]string{"a": "A", "d": "D", "e": "E"},
 			[]func(d *desk){func(d *desk) { d.rename(t, "e", "x"); d.put(t, "a", "ss"); d.put(t, "d", "s") }, nil},
 			map[int]func(d *desk){1: func(d *desk) { by(t, mv(d, "a", "d")); d.outside(t, "d", " mine") }},
-			Request{Steps: []uint64{1}, Mode: Force}, "a=A d=D e=E", "d=ss mine x=E",
+			Request{Steps: []uint64{1}, Mode: journal.Force}, "a=A d=D e=E", "d=ss mine x=E",
 		},
 		{
 			"a directory in the place of a file, by force, where the step also renames",
 			map[string]string{"a": "A", "d/": "", "d/x": "D", "e": "E"},
 			[]func(d *desk){func(d *desk) { d.rename(t, "e", "d/y"); d.put(t, "a", "s") }, nil},
 			map[int]func(d *desk){1: func(d *desk) { by(t, os.Remove(d.at("a")), mv(d, "d", "a")) }},
-			Request{Steps: []uint64{1}, Mode: Force}, "a.undo-conflict/x=D a=A e=E", "a/x=D a/y=E",
+			Request{Steps: []uint64{1}, Mode: journal.Force}, "a.undo-conflict/x=D a=A e=E", "a/x=D a/y=E",
 		},
 		{
 			"a directory in the place of what the step had renamed, by force",
 			map[string]string{"a": "A", "d/": "", "d/x": "D", "e": "E"},
 			[]func(d *desk){func(d *desk) { d.rename(t, "e", "d/y"); d.rename(t, "a", "q") }, nil},
 			map[int]func(d *desk){1: func(d *desk) { by(t, mv(d, "d", "a")) }},
-			Request{Steps: []uint64{1}, Mode: Force}, "a.undo-conflict/x=D a=A e=E", "a/x=D a/y=E q=A",
+			Request{Steps: []uint64{1}, Mode: journal.Force}, "a.undo-conflict/x=D a=A e=E", "a/x=D a/y=E q=A",
 		},
 		{
 			"a swap with what the step had renamed, by force",
@@ -81,7 +83,7 @@ func TestSwappedNames(t *testing.T) {
 				by(t, mv(d, "a", "t"), mv(d, "c", "a"), mv(d, "t", "c"))
 				d.outside(t, "c", " mine")
 			}},
-			Request{Steps: []uint64{1}, Mode: Force}, "a=A b=B c=C", "a=B c=s mine",
+			Request{Steps: []uint64{1}, Mode: journal.Force}, "a=A b=B c=C", "a=B c=s mine",
 		},
 		{
 			"over a file that stands for a directory, two steps",
@@ -91,28 +93,28 @@ func TestSwappedNames(t *testing.T) {
 				func(d *desk) { d.rename(t, "e", "d") },
 			},
 			map[int]func(d *desk){1: func(d *desk) { by(t, mv(d, "a", "d")); d.outside(t, "d", " mine") }},
-			Request{Steps: []uint64{1, 2}, Mode: KeepBoth}, "d.undo-conflict=ss mine d/x=D e=E", "",
+			Request{Steps: []uint64{1, 2}, Mode: journal.KeepBoth}, "d.undo-conflict=ss mine d/x=D e=E", "",
 		},
 		{
 			"a directory that was removed and made again, after a write",
 			map[string]string{"d/": "", "d/a": "A"},
 			[]func(d *desk){func(d *desk) { d.put(t, "d/a", "s") }, nil, func(d *desk) { d.mkdir(t, "d"); d.put(t, "d/b", "b") }},
 			map[int]func(d *desk){1: func(d *desk) { by(t, os.RemoveAll(d.at("d"))) }},
-			Request{Steps: []uint64{1}, Mode: KeepBoth}, "d/a=A d/b=b", "d/b=b",
+			Request{Steps: []uint64{1}, Mode: journal.KeepBoth}, "d/a=A d/b=b", "d/b=b",
 		},
 		{
 			"a directory and a file swapped, and the directory removed",
 			map[string]string{"x/": "", "x/f": "F", "y": "Y"},
 			[]func(d *desk){func(d *desk) { d.rename(t, "x", "t"); d.rename(t, "y", "x"); d.rename(t, "t", "y"); d.remove(t, "y/f") }, nil},
 			map[int]func(d *desk){1: func(d *desk) { by(t, os.Remove(d.at("y"))) }},
-			Request{Steps: []uint64{1}, Mode: KeepBoth}, "x/f=F y=Y", "x=Y",
+			Request{Steps: []uint64{1}, Mode: journal.KeepBoth}, "x/f=F y=Y", "x=Y",
 		},
 		{
 			"a directory that is gone, two steps",
 			map[string]string{"e/": "", "e/a": "A", "e/b": "B"},
 			[]func(d *desk){func(d *desk) { d.remove(t, "e/b") }, func(d *desk) { d.rename(t, "e", "x") }, nil},
 			map[int]func(d *desk){2: func(d *desk) { by(t, os.RemoveAll(d.at("x")), write(d, "x", "mine")) }},
-			Request{Steps: []uint64{1, 2}, Mode: KeepBoth}, "e/b=B x=mine", "",
+			Request{Steps: []uint64{1, 2}, Mode: journal.KeepBoth}, "e/b=B x=mine", "",
 		},
 		{
 			"a second name for what the step has written, and writes again",
@@ -124,7 +126,7 @@ func TestSwappedNames(t *testing.T) {
 				d.put(t, "d", "ss")
 			}},
 			nil,
-			Request{Steps: []uint64{1}, Mode: KeepBoth}, "b(of several names)=B d(of several names)=B", "b(of several names)=ss d(of several names)=ss",
+			Request{Steps: []uint64{1}, Mode: journal.KeepBoth}, "b(of several names)=B d(of several names)=B", "b(of several names)=ss d(of several names)=ss",
 		},
 		{
 			"a swap in the middle of a step",
@@ -137,7 +139,7 @@ func TestSwappedNames(t *testing.T) {
 				d.put(t, "a", "s")
 			}},
 			nil,
-			Request{Steps: []uint64{1}, Mode: KeepBoth}, "b=B c=A", "",
+			Request{Steps: []uint64{1}, Mode: journal.KeepBoth}, "b=B c=A", "",
 		},
 		{
 			"a directory in the place of a backup, and a file put there, two steps",
@@ -147,7 +149,7 @@ func TestSwappedNames(t *testing.T) {
 				func(d *desk) { d.exchange(t, "e", "d~") }, nil,
 			},
 			map[int]func(d *desk){2: func(d *desk) { by(t, os.RemoveAll(d.at("d~")), write(d, "d~", "mine")) }},
-			Request{Steps: []uint64{1, 2}, Mode: KeepBoth}, "d=D d~.undo-conflict=mine e/a=A", "",
+			Request{Steps: []uint64{1, 2}, Mode: journal.KeepBoth}, "d=D d~.undo-conflict=mine e/a=A", "",
 		},
 		{
 			"the same of a backup that is a link",
@@ -162,7 +164,7 @@ func TestSwappedNames(t *testing.T) {
 				func(d *desk) { d.exchange(t, "e", "d~") }, nil,
 			},
 			map[int]func(d *desk){2: func(d *desk) { by(t, os.RemoveAll(d.at("d~")), write(d, "d~", "mine")) }},
-			Request{Steps: []uint64{1, 2}, Mode: KeepBoth}, "d(of several names)=D d~.undo-conflict=mine e/a=A", "",
+			Request{Steps: []uint64{1, 2}, Mode: journal.KeepBoth}, "d(of several names)=D d~.undo-conflict=mine e/a=A", "",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, write) })

@@ -5,20 +5,23 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // sweep removes what nothing refers to: objects, then the journals that are dead,
 // then what is empty.
 func (r *remover) sweep() error {
 	var failed error // the first; the others go on
-	keep, held := r.log.objects(), r.log.liveSegments()
-	err := r.eachObject(func(o Object, e entry) error {
+	keep, held := r.log.Objects(), r.log.LiveSegments()
+	err := r.eachObject(func(o journal.Object, e entry) error {
 		switch {
-		case o == (Object{}) || e.is.kind == Dir:
+		case o == (journal.Object{}) || e.is.kind == journal.Dir:
 			if !keep[o] {
 				r.out.Left = append(r.out.Left, e.at)
 			}
-		case keep[o] || held[o.Segment] || r.log.broken[o.Segment] || !r.isSure(o.Segment):
+		case keep[o] || held[o.Segment] || r.log.Broken[o.Segment] || !r.isSure(o.Segment):
 		default:
 			if err := r.unlink(e, 0); err == nil {
 				r.out.Freed.add(e.is)
@@ -38,7 +41,7 @@ func (r *remover) unlink(e entry, flags int) error {
 	if r.dry {
 		return nil
 	}
-	if err := unlinkAt(e.dir, e.name, flags); err != nil {
+	if err := disk.UnlinkAt(e.dir, e.name, flags); err != nil {
 		return fmt.Errorf("removing %q of the history: %w", e.at, err)
 	}
 	return nil
@@ -63,7 +66,7 @@ func (r *remover) sweepJournals() error {
 		return err
 	}
 	err = r.eachName("objects", func(e entry) error {
-		if journals[e.name] || e.is.kind != Dir || !validSegment(e.name) {
+		if journals[e.name] || e.is.kind != journal.Dir || !journal.ValidSegment(e.name) {
 			return nil
 		}
 		err := r.unlink(e, unix.AT_REMOVEDIR)

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // manyObjects is up to how many objects are brought to the disk one by one.
@@ -55,7 +58,7 @@ func (w *Writer) bringJournal() error {
 		}
 		w.placed.Store(true)
 	}
-	return syncFile(int(w.file.Fd()))
+	return disk.SyncFile(int(w.file.Fd()))
 }
 
 // syncObjects brings objects to the disk. Those that are links too: nobody says
@@ -65,26 +68,26 @@ func (w *Writer) syncObjects(objects []uint64) error {
 		return nil
 	}
 	if len(objects) > manyObjects {
-		return syncAll(w.store.fd)
+		return disk.SyncAll(w.store.fd)
 	}
 	for _, n := range objects {
-		st, err := stateAt(w.objects, objectName(n), 0)
+		st, err := disk.StateAt(w.objects, journal.ObjectName(n), 0)
 		switch {
 		case err != nil:
 			return err
-		case st.Kind == Absent:
+		case st.Kind == journal.Absent:
 			continue // it stayed after all
-		case st.Kind != File: // a link or a FIFO, which cannot be synced by itself
-			return syncAll(w.store.fd)
+		case st.Kind != journal.File: // a link or a FIFO, which cannot be synced by itself
+			return disk.SyncAll(w.store.fd)
 		}
-		fd, err := unix.Openat(w.objects, objectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		fd, err := unix.Openat(w.objects, journal.ObjectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		switch {
 		case err == unix.ENOENT:
 			continue // it stayed after all
 		case err == unix.EACCES:
-			return syncAll(w.store.fd) // its owner may not read it
+			return disk.SyncAll(w.store.fd) // its owner may not read it
 		case err == nil:
-			err = syncFile(fd)
+			err = disk.SyncFile(fd)
 			unix.Close(fd)
 		}
 		if err != nil {
@@ -109,15 +112,15 @@ func (w *Writer) syncShelf() error {
 func (w *Writer) syncTrees() error {
 	done := make(map[uint64]bool)
 	for _, r := range w.roots {
-		if r.fd < 0 || done[r.id.Dev] {
+		if r.FD < 0 || done[r.ID.Dev] {
 			continue
 		}
-		done[r.id.Dev] = true
-		if err := withPinned(r.fd, syncAll); err != nil {
+		done[r.ID.Dev] = true
+		if err := withPinned(r.FD, disk.SyncAll); err != nil {
 			return err
 		}
 	}
-	return syncAll(w.store.fd)
+	return disk.SyncAll(w.store.fd)
 }
 
 // syncDirectory brings the names in a directory of the store to the disk.
@@ -133,7 +136,7 @@ func (s *Store) syncDirectory(name string) error {
 // syncPinned brings the names in a directory to the disk; where it may not be read,
 // with all else there.
 func syncPinned(dir int) error {
-	err := withPinned(dir, syncFile)
+	err := withPinned(dir, disk.SyncFile)
 	if err != unix.EACCES {
 		return err
 	}
@@ -142,7 +145,7 @@ func syncPinned(dir int) error {
 		return err
 	}
 	defer unix.Close(up)
-	return syncAll(up)
+	return disk.SyncAll(up)
 }
 
 // withPinned opens a directory that is pinned for paths only.
@@ -162,7 +165,7 @@ func syncAbove(dir string) error {
 		dir = filepath.Dir(dir)
 		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err == nil {
-			err = syncFile(fd)
+			err = disk.SyncFile(fd)
 			unix.Close(fd)
 		}
 		if err != nil && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EROFS) {

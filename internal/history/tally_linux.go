@@ -1,5 +1,7 @@
 package history
 
+import "carrel/internal/history/journal"
+
 // Tally is what a step has done so far to what was there before it: files, and
 // the bytes that they held.
 type Tally struct {
@@ -41,7 +43,7 @@ func (w *Writer) count(c *Change, s *slot) {
 		look = w.look
 	}
 	st, err := look(s)
-	if err != nil || st.Kind != File || w.unwanted(o, &st) {
+	if err != nil || st.Kind != journal.File || w.unwanted(o, &st) {
 		return
 	}
 	c.Destroys = true

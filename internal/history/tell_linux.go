@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
+	"carrel/internal/pathname"
 )
 
 // tell lists what will be restored and removed, and what will not.
@@ -29,8 +32,8 @@ func (c *carrier) tell() {
 			restored[c.then(graph.Place{Dir: s.Node, Name: s.Name})] = true
 		case s.Weak() && c.Kind(s.Node) == graph.Dir && !c.timed(s.Node):
 		case s.Part != graph.Entry:
-			if n := c.relations.nodes; int(s.Node) < len(n) {
-				restored[n[s.Node].root] = true
+			if n := c.Relations.Nodes; int(s.Node) < len(n) {
+				restored[n[s.Node].Root] = true
 			}
 			for _, at := range c.endNames(s.Node) {
 				restored[c.then(at)] = true
@@ -54,7 +57,7 @@ func (c *carrier) tell() {
 	}
 	c.plan.Restored, c.plan.Removed = slices.Sorted(maps.Keys(restored)), slices.Sorted(maps.Keys(removed))
 	for i := range c.Sets {
-		if s := &c.Sets[i]; s.Part == graph.Content && s.From.N == graph.Dead && int(s.Node) < len(c.relations.nodes) && c.relations.nodes[s.Node].apart {
+		if s := &c.Sets[i]; s.Part == graph.Content && s.From.N == graph.Dead && int(s.Node) < len(c.Relations.Nodes) && c.Relations.Nodes[s.Node].Apart {
 			for _, at := range c.endNames(s.Node) {
 				c.plan.Unrestorable = append(c.plan.Unrestorable, Unrestorable{c.then(at), whyLost(graph.Loss{Why: graph.IdentityLost})})
 			}
@@ -78,7 +81,7 @@ func (c *carrier) tell() {
 		}
 		alone[at] = true
 		if k.Why == graph.Ignored {
-			c.plan.Unrestorable = append(c.plan.Unrestorable, Unrestorable{at, Ignored})
+			c.plan.Unrestorable = append(c.plan.Unrestorable, Unrestorable{at, journal.Ignored})
 		} else {
 			c.plan.LeftAlone = append(c.plan.LeftAlone, Unrestorable{at, whyKept[k.Why]})
 		}
@@ -88,7 +91,7 @@ func (c *carrier) tell() {
 // timed reports whether a step has set the times of a directory by themselves, so that
 // they are told.
 func (c *carrier) timed(n graph.Node) bool {
-	return n != 0 && int(n) < len(c.relations.nodes) && c.relations.nodes[n].timed
+	return n != 0 && int(n) < len(c.Relations.Nodes) && c.Relations.Nodes[n].Timed
 }
 
 func (c *carrier) isAside(k graph.Key) bool {
@@ -98,10 +101,10 @@ func (c *carrier) isAside(k graph.Key) bool {
 // then is what an entry will be called when all is done.
 func (c *carrier) then(at graph.Place) string {
 	parts := []string{at.Name}
-	for dir := at.Dir; len(parts) < pathDepth; {
-		if root := c.relations.nodes[dir].root; root != "" {
+	for dir := at.Dir; len(parts) < relate.PathDepth; {
+		if root := c.Relations.Nodes[dir].Root; root != "" {
 			slices.Reverse(parts)
-			return join(root, strings.Join(parts, "/"))
+			return pathname.Join(root, strings.Join(parts, "/"))
 		}
 		names := c.endNames(dir)
 		if len(names) == 0 {
@@ -151,10 +154,10 @@ func (p *present) name(k graph.Key) string {
 		if path := p.path(at); path != "" {
 			return path
 		}
-		return p.relations.path(at)
+		return p.Relations.Path(at)
 	}
-	if n := p.relations.nodes[k.Node]; n.root != "" {
-		return n.root
+	if n := p.Relations.Nodes[k.Node]; n.Root != "" {
+		return n.Root
 	}
 	for _, at := range slices.Concat(p.Names(k.Node), p.LastNames(k.Node)) {
 		if path := p.name(at.Key()); path != "" {
@@ -191,7 +194,7 @@ func whyLost(l graph.Loss) string {
 // change took away.
 func (p *present) isApart(c *graph.Change) bool {
 	n := c.Node
-	return c.Last.N == graph.Dead && c.First.N != graph.Dead && p.relations.nodes[n].apart && p.Content(n) == c.First.N
+	return c.Last.N == graph.Dead && c.First.N != graph.Dead && p.Relations.Nodes[n].Apart && p.Content(n) == c.First.N
 }
 
 // told says what is wrong with a path that is not as the steps left it.
@@ -199,9 +202,9 @@ func (c *Conflict) told(why graph.Why) string {
 	switch text := whyConflict[why]; {
 	case text != "":
 		return text
-	case c.Found.Kind == Absent:
+	case c.Found.Kind == journal.Absent:
 		return "it was removed or renamed after the step"
-	case c.Expected.Kind == Absent:
+	case c.Expected.Kind == journal.Absent:
 		return fmt.Sprintf("a %s was put there after the step", c.Found.Kind)
 	case c.Found.Kind != c.Expected.Kind:
 		return fmt.Sprintf("a %s took the place of the %s after the step", c.Found.Kind, c.Expected.Kind)

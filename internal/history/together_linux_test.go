@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/disk"
 )
 
 // second gives a desk on the same root and store, with a writer of its own.
@@ -211,7 +213,7 @@ func TestEditorDuringAnUndo(t *testing.T) {
 				d.end(t)
 				d.close(t)
 				n, saved := 0, false
-				trial = func(string) error {
+				disk.Trial = func(string) error {
 					if n++; n == at+1 {
 						saved = true
 						for _, f := range []string{"a", "new"} {
@@ -226,7 +228,7 @@ func TestEditorDuringAnUndo(t *testing.T) {
 					return nil
 				}
 				_, err := d.undo(t, Request{Steps: []uint64{1}})
-				trial = nil
+				disk.Trial = nil
 				if !saved {
 					break
 				}

@@ -1,8 +1,11 @@
 package history
 
-import "carrel/internal/pathname"
+import (
+	"strings"
 
-import "strings"
+	"carrel/internal/history/journal"
+	"carrel/internal/pathname"
+)
 
 // tree is what a step knows of the names below its roots: only those that it has
 // touched, and the directories on the way. It follows renames, so that everything
@@ -34,12 +37,12 @@ type slot struct {
 type via struct {
 	dir    int // the directory that it is in; 0 or less where that is not known
 	name   string
-	in     ID  // what dir is, without the time of its birth; zero where that is not known
-	pinned int // what is there
+	in     journal.ID // what dir is, without the time of its birth; zero where that is not known
+	pinned int        // what is there
 
-	seen   *State // what was seen there, see lookedAt
-	with   int    // of what was asked for
-	pauses uint64 // of the writer at that time
+	seen   *journal.State // what was seen there, see lookedAt
+	with   int            // of what was asked for
+	pauses uint64         // of the writer at that time
 }
 
 // object is what a name means.
@@ -47,29 +50,29 @@ type object struct {
 	origin    string // "" for what the step made
 	at        *slot  // where it is now, nil once it is gone
 	names     map[string]*slot
-	passed    bool          // a directory that a path went through, where nothing is known of who made it
-	displaced *slot         // where it was until another program put something else there; at is nil then
-	mayLose   bool          // its content, without another question
-	counted   bool          // in the tally, as removed or replaced
-	opened    bool          // for writing, once at least
-	written   bool          // or could have been: such an open was made
-	touched   bool          // its metadata was changed, or could have been
-	timed     bool          // so were its times, by a call for just that
-	meta      bool          // its state is in the journal
-	content   bool          // its content is kept, or is known to be lost
-	held      uint64        // the number of the link that keeps the file, as it has other names
-	grouped   bool          // the content of a file with several names is written down for this one
-	group     *group        // of a file with several names
-	changes   int           // that did not fail
-	copy      *Pre          // what was written down when the content was kept
-	found     *State        // as the step found it, once that is in the journal
-	left      *State        // as a call of the step left it that opened nothing, or as it was met since
-	hidden    *State        // as it was before the step kept its owner from reading it
-	busy      chan struct{} // somebody keeps it at the moment, or is about to take its last name
-	number    uint64        // of what is kept
-	linked    *hardLink     // kept by a link, which is no copy before the name is gone
-	id        ID            // where known
-	own       *grant        // see grant; of a file with several names it is the group's
+	passed    bool           // a directory that a path went through, where nothing is known of who made it
+	displaced *slot          // where it was until another program put something else there; at is nil then
+	mayLose   bool           // its content, without another question
+	counted   bool           // in the tally, as removed or replaced
+	opened    bool           // for writing, once at least
+	written   bool           // or could have been: such an open was made
+	touched   bool           // its metadata was changed, or could have been
+	timed     bool           // so were its times, by a call for just that
+	meta      bool           // its state is in the journal
+	content   bool           // its content is kept, or is known to be lost
+	held      uint64         // the number of the link that keeps the file, as it has other names
+	grouped   bool           // the content of a file with several names is written down for this one
+	group     *group         // of a file with several names
+	changes   int            // that did not fail
+	copy      *journal.Pre   // what was written down when the content was kept
+	found     *journal.State // as the step found it, once that is in the journal
+	left      *journal.State // as a call of the step left it that opened nothing, or as it was met since
+	hidden    *journal.State // as it was before the step kept its owner from reading it
+	busy      chan struct{}  // somebody keeps it at the moment, or is about to take its last name
+	number    uint64         // of what is kept
+	linked    *hardLink      // kept by a link, which is no copy before the name is gone
+	id        journal.ID     // where known
+	own       *grant         // see grant; of a file with several names it is the group's
 }
 
 // grant is what is known of how the step writes to a file, nil where it does not.
@@ -93,13 +96,13 @@ func (o *object) setGrant(g *grant) {
 
 // group is a file with several names, as far as the step has met them.
 type group struct {
-	state   State
-	members []*object // with an origin
-	kept    *Pre      // its content, once it was copied
-	changes int       // by any name, that did not fail
-	grant   *grant    // what is known of how the step writes to it by any name
-	touched bool      // its metadata was changed by any name, or could have been
-	written bool      // so was its content
+	state   journal.State
+	members []*object    // with an origin
+	kept    *journal.Pre // its content, once it was copied
+	changes int          // by any name, that did not fail
+	grant   *grant       // what is known of how the step writes to it by any name
+	touched bool         // its metadata was changed by any name, or could have been
+	written bool         // so was its content
 }
 
 // hardLink keeps a file by a second name. Its lease lasts until the first one is
@@ -170,7 +173,7 @@ func (s *slot) down(name string) *slot {
 	}
 	c := &slot{dir: d, name: strings.Clone(name), kept: d.origin == ""}
 	if d.origin != "" {
-		c.is = &object{origin: join(d.origin, c.name), at: c}
+		c.is = &object{origin: pathname.Join(d.origin, c.name), at: c}
 	}
 	if d.names == nil {
 		d.names = make(map[string]*slot)
@@ -228,7 +231,7 @@ func (s *slot) origin() string {
 	case s.dir.origin == "":
 		return ""
 	}
-	return join(s.dir.origin, s.name)
+	return pathname.Join(s.dir.origin, s.name)
 }
 
 // gone empties a slot.
@@ -285,11 +288,4 @@ func (t *tree) each(do func(*slot)) {
 			stack = append(stack, c)
 		}
 	}
-}
-
-func join(dir, name string) string {
-	if dir == "/" {
-		return dir + name
-	}
-	return dir + "/" + name
 }

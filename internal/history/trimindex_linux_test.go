@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // TestTrimByIndex: a trim that takes sizes and ages from the index removes what one
@@ -66,21 +69,21 @@ func (d *desk) collect(t fataler, dry bool) *Removal {
 
 // misindex changes what the index says of one segment. Checksums are right, and so is the
 // state of the file.
-func (d *desk) misindex(t fataler, segment string, change func(is *segmentState, steps []*Step) []*Step) {
+func (d *desk) misindex(t fataler, segment string, change func(is *steplog.SegmentState, steps []*steplog.Step) []*steplog.Step) {
 	t.Helper()
 	x := d.store.readIndex()
 	out := []byte(indexHead)
 	for _, name := range sortedKeys(x.of) {
 		entry := x.of[name]
 		if name == segment {
-			is, steps, ok := readEntry(entry)
+			is, steps, ok := steplog.ReadEntry(entry)
 			if !ok {
 				t.Fatalf("the entry of %s cannot be read", name)
 			}
 			steps = change(&is, steps)
-			entry = string(writeEntry(name, is, steps))
+			entry = string(steplog.WriteEntry(name, is, steps))
 		}
-		out = appendEntry(out, []byte(entry))
+		out = journal.AppendFrame(out, []byte(entry))
 	}
 	if x.rewrite || x.of[segment] == "" {
 		t.Fatalf("the index has no entry of %s", segment)
@@ -93,25 +96,27 @@ func (d *desk) misindex(t fataler, segment string, change func(is *segmentState,
 // TestTrimByWrongIndex: an index that says something else than the journals, with right
 // checksums, makes a trim remove nothing that it would not remove without one.
 func TestTrimByWrongIndex(t *testing.T) {
-	none := func(*segmentState, []*Step) []*Step { return nil }
-	each := func(change func(*Step)) func(*segmentState, []*Step) []*Step {
-		return func(_ *segmentState, steps []*Step) []*Step {
+	none := func(*steplog.SegmentState, []*steplog.Step) []*steplog.Step { return nil }
+	each := func(change func(*steplog.Step)) func(*steplog.SegmentState, []*steplog.Step) []*steplog.Step {
+		return func(_ *steplog.SegmentState, steps []*steplog.Step) []*steplog.Step {
 			for _, s := range steps {
 				change(s)
 			}
 			return steps
 		}
 	}
-	for name, forge := range map[string]func(*segmentState, []*Step) []*Step{
-		"no steps":      none,
-		"empty":         each(func(s *Step) { s.refs.empty = true }),
-		"no objects":    each(func(s *Step) { s.refs.objects = nil }),
-		"older":         each(func(s *Step) { s.Number = 0 }),
-		"other number":  each(func(s *Step) { s.Number += 100 }),
-		"an undo of 1":  each(func(s *Step) { s.Begin.Kind, s.Begin.Of = StepUndo, []uint64{1} }),
-		"aborted":       each(func(s *Step) { s.End.Aborted = true }),
-		"late":          each(func(s *Step) { s.stamp += 1 << 20 }),
-		"other objects": each(func(s *Step) { s.refs.objects = []objectRange{{s.Segment, 900, 901}} }),
+	for name, forge := range map[string]func(*steplog.SegmentState, []*steplog.Step) []*steplog.Step{
+		"no steps":     none,
+		"empty":        each(func(s *steplog.Step) { s.Refs.Empty = true }),
+		"no objects":   each(func(s *steplog.Step) { s.Refs.Objects = nil }),
+		"older":        each(func(s *steplog.Step) { s.Number = 0 }),
+		"other number": each(func(s *steplog.Step) { s.Number += 100 }),
+		"an undo of 1": each(func(s *steplog.Step) { s.Begin.Kind, s.Begin.Of = journal.StepUndo, []uint64{1} }),
+		"aborted":      each(func(s *steplog.Step) { s.End.Aborted = true }),
+		"late":         each(func(s *steplog.Step) { s.Stamp += 1 << 20 }),
+		"other objects": each(func(s *steplog.Step) {
+			s.Refs.Objects = []steplog.ObjectRange{{Segment: s.Segment, From: 900, To: 901}}
+		}),
 	} {
 		for _, of := range []int{1, 4} { // one that goes, and one that stays
 			t.Run(name, func(t *testing.T) {

@@ -3,6 +3,8 @@ package history
 import (
 	"errors"
 	"fmt"
+
+	"carrel/internal/history/journal"
 )
 
 // Why a history cannot be used now, or at all.
@@ -12,22 +14,12 @@ var (
 	ErrChanged = errors.New("somebody else changed the history meanwhile; look again")
 )
 
-// Mode says what becomes of paths that are not as the step left them.
-type Mode int
-
-const (
-	Abort    Mode = iota // nothing is changed, all of them are listed
-	Skip                 // they stay as they are
-	KeepBoth             // they get another name, the path is restored
-	Force                // they are replaced; the undo keeps them, so that it can be taken back
-)
-
 // Request is one undo or redo.
 type Request struct {
 	Steps []uint64 // as the user counts them, newest first
 	Redo  bool     // Steps are undos that are to be taken back
 	Paths []string // only these and what is below them; nil for all
-	Mode  Mode
+	Mode  journal.Mode
 	Roots []string // the places that may be changed, canonical
 	// Allow is asked before anything is done, in the order in which that is done; an
 	// error refuses all.
@@ -41,8 +33,8 @@ type Request struct {
 type Restoration struct {
 	Op    Op
 	Path  string
-	State *State // what it will be
-	Open  bool   // see [Begin] of the step that is taken back
+	State *journal.State // what it will be
+	Open  bool           // see [journal.Begin] of the step that is taken back
 	// Contents reads the file that is there now, nil for none, and what will be there;
 	// an error for more than limit bytes.
 	Contents func(limit int64) (now, then []byte, err error)

@@ -8,7 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/relate"
+	"carrel/internal/history/steplog"
 )
 
 // undo is one request under way.
@@ -17,22 +21,22 @@ type undo struct {
 	log      *Log
 	req      Request
 	w        *Writer
-	steps    []*Step // newest first
+	steps    []*steplog.Step // newest first
 	set      map[uint64]bool
 	next     uint64
-	roots    []root
+	roots    []disk.Root
 	did      []did
-	step     *Step
+	step     *steplog.Step
 	resumed  bool            // after a crash: some of it is done
 	alone    map[string]bool // what steps left that no undo takes away; nil before it is asked for
 	losing   bool            // something does not come back
 	refused  error           // nothing is done, as no mode says what is to become of what is in the way
-	known    *relations
+	known    *relate.Relations
 	changed  map[uint64][]graph.Transition // by step
 	repos    *repositories
 	only     *decided            // on the only step of the request, as it was looked at first
-	parted   map[ID]bool         // see moveOut: whether it has other names
-	changes  map[ID]bool         // resumed: what the plan rewrites; it may have begun to
+	parted   map[journal.ID]bool // see moveOut: whether it has other names
+	changes  map[journal.ID]bool // resumed: what the plan rewrites; it may have begun to
 	left     map[graph.Node]bool // died in this request and live on by names that are not known
 	began    int64               // the first change, in nanoseconds since 1970
 	placed   map[string]int64    // the time of what was moved to a path
@@ -54,25 +58,25 @@ func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
 		if st.Open() {
 			return nil, fmt.Errorf("step %d is not over", n)
 		}
-		now := l.live(st)
+		now := l.Live(st)
 		if req.Redo {
-			if st.Begin.Kind != StepUndo || st.UndoneBy != 0 {
+			if st.Begin.Kind != journal.StepUndo || st.UndoneBy != 0 {
 				return nil, fmt.Errorf("step %d is no undo that can be taken back", n)
 			}
-			now = []*Step{st}
+			now = []*steplog.Step{st}
 		}
 		if len(now) == 0 {
 			return nil, fmt.Errorf("step %d has been taken back already", n)
 		}
 		for _, of := range now {
-			if of.read(); of.Damaged != "" {
+			if of.Read(); of.Damaged != "" {
 				return nil, fmt.Errorf("step %d cannot be taken back: %s", n, of.Damaged)
 			}
 			u.steps = append(u.steps, of)
 			u.set[of.Number] = true
 		}
 	}
-	slices.SortFunc(u.steps, func(a, b *Step) int { return cmp.Compare(b.Number, a.Number) })
+	slices.SortFunc(u.steps, func(a, b *steplog.Step) int { return cmp.Compare(b.Number, a.Number) })
 	u.steps = slices.Compact(u.steps)
 	return u, u.relate()
 }
@@ -84,8 +88,8 @@ func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots, err := openRoots(req.Roots)
-	defer closeRoots(roots)
+	roots, err := disk.OpenRoots(req.Roots)
+	defer disk.CloseRoots(roots)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +99,7 @@ func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 	}
 	p := v.Plan
 	if u.refused != nil { // what is not allowed is told beside what is in the way
-		d, err := u.decideAs(Force, roots, u.steps, u.forPreview)
+		d, err := u.decideAs(journal.Force, roots, u.steps, u.forPreview)
 		if err != nil {
 			return v, err
 		}
@@ -105,13 +109,13 @@ func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 }
 
 // forPreview names objects that are not made before [Plan.storeIn] gives them another.
-func (u *undo) forPreview() Object {
+func (u *undo) forPreview() journal.Object {
 	u.next++
-	return Object{previewed, u.next}
+	return journal.Object{Segment: previewed, Number: u.next}
 }
 
 // preview decides on all steps of a request at once.
-func (u *undo) preview(roots []root) (*Preview, error) {
+func (u *undo) preview(roots []disk.Root) (*Preview, error) {
 	d, err := u.decide(roots, u.steps, u.forPreview)
 	if err != nil {
 		return nil, err
@@ -143,8 +147,8 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots, err := openRoots(req.Roots)
-	defer closeRoots(roots)
+	roots, err := disk.OpenRoots(req.Roots)
+	defer disk.CloseRoots(roots)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +171,7 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	if err := s.alone(); err != nil { // an upgrade: only if nobody else shares it
 		return v, err
 	}
-	if n, err := s.stamp(); err != nil || n != l.counted+2 { // the writer took one
+	if n, err := s.stamp(); err != nil || n != l.Counted+2 { // the writer took one
 		return v, errors.Join(err, ErrChanged)
 	}
 	u.roots = roots
@@ -186,7 +190,7 @@ func (u *undo) all() error {
 			return u.withBesides(errors.Join(err, u.backAgain()))
 		}
 	}
-	if len(u.steps) > 1 && u.req.Mode != Skip {
+	if len(u.steps) > 1 && u.req.Mode != journal.Skip {
 		if err := u.arrived(); err != nil {
 			return u.withBesides(errors.Join(err, u.backAgain()))
 		}
@@ -198,10 +202,10 @@ func (u *undo) all() error {
 // have: an undo sets these, and the time of change of its inode is of the undo. What is to
 // be gone has no name here. No undo gives a set-id bit back.
 func (p *present) alike(k graph.Key, is, wanted graph.Value) bool {
-	if k.Part == graph.Meta && k.Name == modePart {
+	if k.Part == graph.Meta && k.Name == relate.ModePart {
 		found, err := strconv.ParseUint(is.S, 8, 32)
 		want, other := strconv.ParseUint(wanted.S, 8, 32)
-		return err == nil && other == nil && found&^setIDs == want&^setIDs
+		return err == nil && other == nil && found&^disk.SetIDs == want&^disk.SetIDs
 	}
 	switch {
 	case k.Part != graph.Content || is.N == graph.Dead:
@@ -209,7 +213,7 @@ func (p *present) alike(k graph.Key, is, wanted graph.Value) bool {
 	case wanted.N == graph.Dead: // it may live on by names elsewhere
 		return len(p.now(k.Node).names) == 0
 	}
-	found, want := &p.versions[is.N].state, &p.versions[wanted.N].state
+	found, want := &p.Versions[is.N].State, &p.Versions[wanted.N].State
 	return found.Size == want.Size && found.Mtime == want.Mtime
 }
 
@@ -253,7 +257,7 @@ func (u *undo) backAgain() error {
 }
 
 // one takes back one step: plan, journal, do. rest comes after it.
-func (u *undo) one(st *Step, rest []*Step) error {
+func (u *undo) one(st *steplog.Step, rest []*steplog.Step) error {
 	u.step = st
 	p, err := u.planOf(st)
 	if err != nil {
@@ -266,7 +270,7 @@ func (u *undo) one(st *Step, rest []*Step) error {
 		return err
 	}
 	begin := u.begin(st, rest)
-	begin.Partly = u.req.Paths != nil || u.req.Mode == Skip && p.skips || u.losing && p.incomplete()
+	begin.Partly = u.req.Paths != nil || u.req.Mode == journal.Skip && p.skips || u.losing && p.incomplete()
 	number, err := u.w.Begin(begin)
 	if err != nil {
 		return err
@@ -290,7 +294,7 @@ func (u *undo) one(st *Step, rest []*Step) error {
 	u.did = append(u.did, did{p, number})
 	if u.known != nil {
 		u.leave()
-		u.known.follow(undoStep(number, begin, p))
+		u.known.Follow(undoStep(number, begin, p))
 	}
 	return nil
 }
@@ -302,7 +306,7 @@ func (u *undo) leave() {
 		u.left = make(map[graph.Node]bool)
 	}
 	for id, more := range u.parted {
-		if n := u.known.byID[id]; n != 0 {
+		if n := u.known.ByID[id]; n != 0 {
 			u.left[n] = more
 		}
 	}
@@ -311,7 +315,7 @@ func (u *undo) leave() {
 
 // planOf decides on one step. Of the only one that is done already, and its plan gets
 // objects that can be made.
-func (u *undo) planOf(st *Step) (*Plan, error) {
+func (u *undo) planOf(st *steplog.Step) (*Plan, error) {
 	if u.only != nil {
 		p := u.only.plan
 		p.storeIn(u.w.segment, u.w.next)
@@ -320,10 +324,10 @@ func (u *undo) planOf(st *Step) (*Plan, error) {
 		return p, nil
 	}
 	mode := u.req.Mode
-	if mode == Abort { // together nothing is in the way: what one step misses, another had made
-		mode = Skip
+	if mode == journal.Abort { // together nothing is in the way: what one step misses, another had made
+		mode = journal.Skip
 	}
-	d, err := u.decideAs(mode, u.roots, []*Step{st}, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} })
+	d, err := u.decideAs(mode, u.roots, []*steplog.Step{st}, func() journal.Object { u.w.next++; return journal.Object{Segment: u.w.segment, Number: u.w.next} })
 	if err != nil {
 		return nil, err
 	}
@@ -331,15 +335,8 @@ func (u *undo) planOf(st *Step) (*Plan, error) {
 }
 
 // undoStep is an undo that is over, as it will be read.
-func undoStep(number uint64, begin Begin, p *Plan) *Step {
-	st := &Step{Number: number, Begin: begin, End: &End{}, pre: make(map[string]int), post: make(map[string]int), beyond: p.beyond}
-	for i := range p.pre {
-		st.addPre(&p.pre[i], 0)
-	}
-	for i := range p.posts {
-		st.addPost(&p.posts[i])
-	}
-	return st
+func undoStep(number uint64, begin journal.Begin, p *Plan) *steplog.Step {
+	return steplog.NewStep(number, begin, p.pre, p.posts, p.beyond)
 }
 
 // refusal is the error of a decision to do nothing.
@@ -350,16 +347,16 @@ func refusal(d *decided) error {
 	return &UnrestorableError{d.plan.Unrestorable}
 }
 
-func (u *undo) begin(st *Step, rest []*Step) Begin {
-	b := Begin{Kind: StepUndo, Of: []uint64{st.Number}, Mode: u.req.Mode, Open: st.Begin.Open}
+func (u *undo) begin(st *steplog.Step, rest []*steplog.Step) journal.Begin {
+	b := journal.Begin{Kind: journal.StepUndo, Of: []uint64{st.Number}, Mode: u.req.Mode, Open: st.Begin.Open}
 	if u.req.Redo {
-		b.Kind = StepRedo
+		b.Kind = journal.StepRedo
 	}
 	for _, r := range rest {
 		b.Rest = append(b.Rest, r.Number)
 	}
 	for _, p := range u.req.Paths {
-		b.Paths = append(b.Paths, Bytes(p))
+		b.Paths = append(b.Paths, journal.Bytes(p))
 	}
 	return b
 }
@@ -374,42 +371,42 @@ type did struct {
 // names do not change get their times and mode back by actions of their own: what
 // happens to a file in them changes those for a moment.
 func (u *undo) keepParents(p *Plan) error {
-	known := make(map[ID]bool)
+	known := make(map[journal.ID]bool)
 	for i := range p.actions {
-		if a := &p.actions[i]; a.Verb == meta {
+		if a := &p.actions[i]; a.Verb == journal.SetMeta {
 			known[a.State.ID] = true
 		}
 	}
-	p.parents = make(map[string]State)
+	p.parents = make(map[string]journal.State)
 	last := make(map[string]int) // of what may change such a directory
 	for i := range p.actions {
 		a := &p.actions[i]
 		at := strings.LastIndexByte(string(a.Path), '/')
-		if at <= 0 || a.Verb == meta || isRoot(u.roots, string(a.Path)) {
+		if at <= 0 || a.Verb == journal.SetMeta || disk.IsRoot(u.roots, string(a.Path)) {
 			continue
 		}
 		dir := string(a.Path[:at])
 		st, seen := p.parents[dir]
 		if !seen {
 			var err error
-			if st, err = lookIn(u.roots, dir); err != nil {
+			if st, err = disk.LookIn(u.roots, dir); err != nil {
 				return fmt.Errorf("looking at %q: %w", dir, err)
 			}
 			p.parents[dir] = st
 		}
-		if st.Kind == Dir && (a.Verb == swap || a.Verb == rewrite) && !known[st.ID] {
+		if st.Kind == journal.Dir && (a.Verb == journal.Swap || a.Verb == journal.Rewrite) && !known[st.ID] {
 			last[dir] = i
 		}
 	}
 	if len(last) == 0 {
 		return nil
 	}
-	with := make([]action, 0, len(p.actions)+len(last))
+	with := make([]journal.Action, 0, len(p.actions)+len(last))
 	for i, a := range p.actions {
 		with = append(with, a)
 		if at := strings.LastIndexByte(string(a.Path), '/'); at > 0 {
 			if n, is := last[string(a.Path[:at])]; is && n == i { // here: it may be moved later
-				with = append(with, action{Verb: meta, Path: a.Path[:at], State: p.parents[string(a.Path[:at])]})
+				with = append(with, journal.Action{Verb: journal.SetMeta, Path: a.Path[:at], State: p.parents[string(a.Path[:at])]})
 			}
 		}
 	}
@@ -422,36 +419,36 @@ func (u *undo) journal(p *Plan) error {
 	u.w.mu.Lock()
 	defer u.w.mu.Unlock()
 	for i := range p.pre {
-		if err := u.w.write(&Record{Pre: &p.pre[i]}); err != nil {
+		if err := u.w.write(&journal.Record{Pre: &p.pre[i]}); err != nil {
 			return err
 		}
 	}
 	for i := range p.posts {
-		if err := u.w.write(&Record{Post: &p.posts[i]}); err != nil {
+		if err := u.w.write(&journal.Record{Post: &p.posts[i]}); err != nil {
 			return err
 		}
 	}
 	for i := range p.beyond {
-		if err := u.w.write(&Record{Beyond: &p.beyond[i]}); err != nil {
+		if err := u.w.write(&journal.Record{Beyond: &p.beyond[i]}); err != nil {
 			return err
 		}
 	}
-	temps := make(map[Object]Bytes)
+	temps := make(map[journal.Object]journal.Bytes)
 	for i := range p.actions {
 		switch a := &p.actions[i]; {
-		case a.Object != (Object{}):
+		case a.Object != (journal.Object{}):
 			if temps[a.Object] == "" { // what is taken and put back has one name on the way
-				temps[a.Object] = Bytes(tempName())
+				temps[a.Object] = journal.Bytes(tempName())
 			}
 			a.Temp = temps[a.Object]
-		case a.Verb != meta:
-			a.Temp = Bytes(tempName())
+		case a.Verb != journal.SetMeta:
+			a.Temp = journal.Bytes(tempName())
 		}
-		if err := u.w.write(&Record{Do: &p.actions[i]}); err != nil {
+		if err := u.w.write(&journal.Record{Do: &p.actions[i]}); err != nil {
 			return err
 		}
 	}
-	if err := u.w.write(&Record{Ready: len(p.actions)}); err != nil {
+	if err := u.w.write(&journal.Record{Ready: len(p.actions)}); err != nil {
 		return err
 	}
 	if err := u.w.syncShelf(); err != nil { // what is taken from another file system is only there
@@ -460,7 +457,7 @@ func (u *undo) journal(p *Plan) error {
 	return u.w.syncJournal()
 }
 
-func (u *undo) run(actions []action) (int, error) {
+func (u *undo) run(actions []journal.Action) (int, error) {
 	for i := range actions {
 		if err := u.do(&actions[i]); err != nil {
 			return i, fmt.Errorf("%q: %w", actions[i].Path, err)

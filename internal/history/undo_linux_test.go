@@ -8,6 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // oneStep are the ways to destroy something, one each.
@@ -120,7 +123,7 @@ func TestUndoOneStep(t *testing.T) {
 				}
 				l := d.read(t)
 				u := l.Steps[len(l.Steps)-1]
-				if u.Begin.Kind != StepUndo || !l.Undone(l.Step(step)) {
+				if u.Begin.Kind != journal.StepUndo || !l.Undone(l.Step(step)) {
 					t.Fatalf("the step is not marked: %+v", u.Begin)
 				}
 				if _, err := d.undo(t, Request{Steps: []uint64{u.Number}, Redo: true}); err != nil {
@@ -166,7 +169,7 @@ func TestUndoRefusesWhatOthersChanged(t *testing.T) {
 	if got := snapshot(t, d.root); got != now {
 		t.Fatalf("a refused undo changed something:\n%s", apart(got, now))
 	}
-	if _, err := d.undo(t, Request{Steps: []uint64{step}, Mode: Force}); err != nil {
+	if _, err := d.undo(t, Request{Steps: []uint64{step}, Mode: journal.Force}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(d.at("a")); string(got) != "content of a" {
@@ -225,7 +228,7 @@ func TestUndoFindsEditsBetweenSteps(t *testing.T) {
 	}
 }
 
-func last(list []*Step) *Step { return list[len(list)-1] }
+func last(list []*steplog.Step) *steplog.Step { return list[len(list)-1] }
 
 // TestUndoRandom: any number of random steps, taken back at once, one by one or
 // in parts and made again, give the trees that were there.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 	"carrel/internal/procfs"
 
 	"golang.org/x/sys/unix"
@@ -52,7 +54,7 @@ func (s *Store) begunNow(segment string) bool {
 
 func (s *Store) markClosed(segment string) {
 	if fd, err := s.directory("open"); err == nil {
-		_ = unlinkAt(fd, segment, 0)
+		_ = disk.UnlinkAt(fd, segment, 0)
 		unix.Close(fd)
 	}
 }
@@ -71,7 +73,7 @@ func (s *Store) isOpen(segment string) bool {
 // closeAll closes what no step is open in any more; nobody writes. What is cut off
 // says nothing.
 func (s *Store) closeAll(l *Log) error {
-	for name, whole := range l.torn {
+	for name, whole := range l.Torn {
 		if err := s.cut(name, whole); err != nil {
 			return fmt.Errorf("cutting off the end of %q, which was not written whole: %w", "journal/"+name, err)
 		}
@@ -86,7 +88,7 @@ func (s *Store) closeAll(l *Log) error {
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
 	for _, name := range names {
-		if validSegment(name) {
+		if journal.ValidSegment(name) {
 			s.markClosed(name)
 		}
 	}
@@ -99,10 +101,10 @@ func (s *Store) cut(segment string, size int64) error {
 		return err
 	}
 	defer f.Close()
-	if err := truncate(int(f.Fd()), size); err != nil {
+	if err := disk.Truncate(int(f.Fd()), size); err != nil {
 		return err
 	}
-	return syncFile(int(f.Fd()))
+	return disk.SyncFile(int(f.Fd()))
 }
 
 // Unfinished says whether a writer ended without closing what it wrote.
@@ -120,7 +122,7 @@ func (s *Store) Unfinished() (bool, error) {
 		return false, err
 	}
 	for _, name := range names {
-		if !validSegment(name) {
+		if !journal.ValidSegment(name) {
 			continue
 		}
 		j, err := s.file("journal/"+name, os.O_RDONLY)
@@ -131,7 +133,7 @@ func (s *Store) Unfinished() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		live := writing(j)
+		live := disk.Locked(j)
 		j.Close()
 		if !live {
 			return true, nil

@@ -1,5 +1,11 @@
 package history
 
+import (
+	"carrel/internal/history/journal"
+
+	"carrel/internal/history/steplog"
+)
+
 // Share is what somebody alone keeps of a store.
 type Share struct {
 	Objects int
@@ -11,7 +17,7 @@ type Share struct {
 
 // StepShare is what a step keeps with its undos and redos.
 type StepShare struct {
-	*Family
+	*steplog.Family
 	Share
 }
 
@@ -29,7 +35,7 @@ func (u *Usage) Disk() int64 { return u.All.Disk + u.Journals }
 
 // stored is an object as it lies in the store.
 type stored struct {
-	kind   Kind
+	kind   journal.Kind
 	mode   uint32
 	size   int64
 	disk   int64 // that it takes, in bytes
@@ -42,7 +48,7 @@ type stored struct {
 // of them goes.
 func (s *Share) add(is stored) {
 	s.Objects++
-	if is.kind == File && is.links > 1 {
+	if is.kind == journal.File && is.links > 1 {
 		if s.several == nil {
 			s.several = make(map[[2]uint64]uint64)
 		}
@@ -53,7 +59,7 @@ func (s *Share) add(is stored) {
 		}
 		delete(s.several, key)
 	}
-	if is.kind != Dir {
+	if is.kind != journal.Dir {
 		s.Bytes += is.size
 	}
 	s.Disk += is.disk

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // EstimateAt is [Store.Estimate] of the store in a directory, which is not opened for
@@ -30,7 +32,7 @@ func EstimateAt(dir string) (Size, error) {
 func (s *Store) Recount() (Size, error) {
 	var all Share
 	var journals int64
-	err := s.eachObject(func(_ Object, e entry) error {
+	err := s.eachObject(func(_ journal.Object, e entry) error {
 		all.add(e.is)
 		return nil
 	})
@@ -55,12 +57,12 @@ func (s *Store) Recount() (Size, error) {
 func (s *Store) Usage(l *Log) (*Usage, error) {
 	families := l.Families()
 	u := &Usage{Steps: make([]StepShare, len(families)), Limits: s.limits}
-	owner := make(map[Object]*StepShare)
+	owner := make(map[journal.Object]*StepShare)
 	for i, f := range families {
 		mine := &u.Steps[i]
 		mine.Family = f
 		for _, step := range f.Steps {
-			step.references(func(o Object) {
+			step.References(func(o journal.Object) {
 				if of, ok := owner[o]; ok && of != mine {
 					owner[o] = nil // of several: discarding one frees nothing
 				} else {
@@ -69,8 +71,8 @@ func (s *Store) Usage(l *Log) (*Usage, error) {
 			})
 		}
 	}
-	live := l.liveSegments()
-	err := s.eachObject(func(o Object, e entry) error {
+	live := l.LiveSegments()
+	err := s.eachObject(func(o journal.Object, e entry) error {
 		u.All.add(e.is)
 		if of, ok := owner[o]; of != nil {
 			of.add(e.is)
@@ -89,17 +91,6 @@ func (s *Store) Usage(l *Log) (*Usage, error) {
 	return u, err
 }
 
-// liveSegments are those that somebody writes, or that were not closed.
-func (l *Log) liveSegments() map[string]bool {
-	out := make(map[string]bool)
-	for _, s := range l.Steps {
-		if s.Live || s.Open() {
-			out[s.Segment] = true
-		}
-	}
-	return out
-}
-
 // weights gives what every family comes to in the budget. What may not go is
 // fixed: the newest, and what is not over.
 func (u *Usage) weights(l *Log) []weight {
@@ -115,7 +106,7 @@ func (u *Usage) weights(l *Log) []weight {
 		s := &u.Steps[i]
 		w := weight{family: s.Family, bytes: s.Disk, empty: true, run: s.Steps[0].Begin.Run}
 		for _, step := range s.Steps {
-			w.empty = w.empty && step.empty()
+			w.empty = w.empty && step.Empty()
 			w.fixed = w.fixed || step.Live || step.Open() || newest[step.Number]
 		}
 		out = append(out, w)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Verify looks at the whole store and changes nothing: every journal, and every
@@ -17,7 +20,7 @@ func (s *Store) Verify() (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &check{Store: s, log: l, want: l.holdings(), known: l.objects(), live: make(map[string]bool)}
+	c := &check{Store: s, log: l, want: l.Holdings(), known: l.Objects(), live: make(map[string]bool)}
 	for _, step := range l.Steps {
 		c.Steps++
 		if step.Live {
@@ -41,8 +44,8 @@ type check struct {
 	*Store
 	Verified
 	log   *Log
-	want  map[Object]holding // what has not been found so far
-	known map[Object]bool
+	want  map[journal.Object]steplog.Holding // what has not been found so far
+	known map[journal.Object]bool
 	live  map[string]bool // segments that are being written
 }
 
@@ -72,9 +75,9 @@ func (c *check) journals() {
 
 // objects compares what is there with what should be.
 func (c *check) objects() error {
-	err := c.eachObject(func(o Object, e entry) error {
+	err := c.eachObject(func(o journal.Object, e entry) error {
 		c.Objects++
-		if o == (Object{}) {
+		if o == (journal.Object{}) {
 			c.fault(Fault{Code: FaultStray, At: e.at, Why: "no object has such a name"})
 			return nil
 		}
@@ -104,27 +107,27 @@ func (c *check) lookAgain() error {
 	if err != nil {
 		return err
 	}
-	known, live := l.objects(), make(map[string]bool)
+	known, live := l.Objects(), make(map[string]bool)
 	for _, s := range l.Steps {
 		live[s.Segment] = live[s.Segment] || s.Live
 	}
 	c.Faults = slices.DeleteFunc(c.Faults, func(f Fault) bool {
 		segment, name, _ := strings.Cut(strings.TrimPrefix(f.At, "objects/"), "/")
 		n, _ := objectNumber(name)
-		return unreferenced(f) && (live[segment] || known[Object{segment, n}])
+		return unreferenced(f) && (live[segment] || known[journal.Object{Segment: segment, Number: n}])
 	})
 	return nil
 }
 
 // compare says where an object is not what was kept. The size says it: contents
 // have no sums, as they would have to be read for that.
-func (c *check) compare(e entry, h *holding) {
-	f := Fault{Code: FaultOther, At: e.at, Step: h.step, Path: h.path}
+func (c *check) compare(e entry, h *steplog.Holding) {
+	f := Fault{Code: FaultOther, At: e.at, Step: h.Step, Path: h.Path}
 	switch {
-	case e.is.kind != h.kind:
-		f.Why = fmt.Sprintf("it is a %s, and a %s was kept", e.is.kind, h.kind)
-	case h.kind == File && h.size >= 0 && e.is.size != h.size && !c.still(e, h):
-		f.Why = fmt.Sprintf("it has %d bytes, and %d were kept", e.is.size, h.size)
+	case e.is.kind != h.Kind:
+		f.Why = fmt.Sprintf("it is a %s, and a %s was kept", e.is.kind, h.Kind)
+	case h.Kind == journal.File && h.Size >= 0 && e.is.size != h.Size && !c.still(e, h):
+		f.Why = fmt.Sprintf("it has %d bytes, and %d were kept", e.is.size, h.Size)
 	default:
 		return
 	}
@@ -133,8 +136,8 @@ func (c *check) compare(e entry, h *holding) {
 
 // still says whether a file never lost the name that it has in the project: its
 // writer was killed before that, and others may have written to it since.
-func (c *check) still(e entry, h *holding) bool {
-	s := c.log.Step(h.step)
+func (c *check) still(e entry, h *steplog.Holding) bool {
+	s := c.log.Step(h.Step)
 	return e.is.links > 1 && s != nil && s.End != nil && s.End.Interrupted
 }
 
@@ -145,7 +148,7 @@ func (c *check) missing() {
 		if c.live[o.Segment] {
 			continue
 		}
-		out = append(out, Fault{Code: FaultMissing, At: o.File(), Step: h.step, Path: h.path, Why: "it is not there"})
+		out = append(out, Fault{Code: FaultMissing, At: o.File(), Step: h.Step, Path: h.Path, Why: "it is not there"})
 	}
 	slices.SortFunc(out, func(a, b Fault) int { return strings.Compare(a.At, b.At) })
 	c.Faults = append(c.Faults, out...)

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // verified wants a store with no fault, or gives them.
@@ -37,7 +40,7 @@ func (d *desk) history(t *rapid.T) {
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "undos") {
 		l := d.read(t)
-		undos := slices.DeleteFunc(slices.Clone(l.Steps), func(s *Step) bool { return s.Begin.Kind != StepUndo || s.UndoneBy != 0 })
+		undos := slices.DeleteFunc(slices.Clone(l.Steps), func(s *steplog.Step) bool { return s.Begin.Kind != journal.StepUndo || s.UndoneBy != 0 })
 		if len(undos) > 0 && rapid.Bool().Draw(t, "redo") {
 			_, _ = d.undo(t, Request{Steps: []uint64{undos[len(undos)-1].Number}, Redo: true})
 			continue

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // The kernel tells whether a file is open for writing, or mapped so: it refuses a read
@@ -69,7 +72,7 @@ func (w *Writer) watch(o *object) {
 		}
 	}
 	g.turn++
-	g.left, g.pause, g.due = State{}, firstPause, time.Now().Add(firstPause)
+	g.left, g.pause, g.due = journal.State{}, firstPause, time.Now().Add(firstPause)
 	if w.grants.of == nil {
 		w.grants.of = make(map[*grant]bool)
 	}
@@ -116,7 +119,7 @@ type watched struct {
 	path string
 	held uint64 // its link in the store, where the step knows no path of it any more
 	sum  bool
-	now  State
+	now  journal.State
 	err  error // EAGAIN while it is open for writing
 }
 
@@ -125,11 +128,11 @@ type watched struct {
 func (w *Writer) lookAtWatched() time.Duration {
 	looks, moves, pause := w.dueLooks()
 	slices.SortFunc(looks, func(a, b watched) int { return strings.Compare(a.path, b.path) })
-	in := dirWalk{roots: w.roots, open: w.parent}
+	in := disk.DirWalk{Roots: w.roots, Open: w.parent}
 	for i := range looks {
 		looks[i].now, looks[i].err = w.whenClosed(&in, &looks[i])
 	}
-	in.close()
+	in.Close()
 	if len(looks) == 0 {
 		return pause
 	}
@@ -186,21 +189,21 @@ func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
 
 // whenClosed looks at a file while the kernel keeps everybody from opening it for
 // writing.
-func (w *Writer) whenClosed(in *dirWalk, l *watched) (State, error) {
-	dir, name, err := w.objects, objectName(l.held), error(nil)
+func (w *Writer) whenClosed(in *disk.DirWalk, l *watched) (journal.State, error) {
+	dir, name, err := w.objects, journal.ObjectName(l.held), error(nil)
 	if l.held == 0 {
-		dir, name, err = in.parent(l.path)
+		dir, name, err = in.Parent(l.path)
 	}
 	if err != nil {
-		return State{}, err
+		return journal.State{}, err
 	}
-	fd, err := openAt(dir, name, unix.O_RDONLY)
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY)
 	if err != nil {
-		return State{}, err
+		return journal.State{}, err
 	}
 	defer unix.Close(fd)
 	refused := readLease(fd)
-	st, err := stateAt(fd, "", 0)
+	st, err := disk.StateAt(fd, "", 0)
 	if err == nil {
 		err = refused
 	}
@@ -213,12 +216,12 @@ func (w *Writer) whenClosed(in *dirWalk, l *watched) (State, error) {
 }
 
 // replaced reports whether what lies at a name of a file is another one by now.
-func (w *Writer) replaced(g *grant, now ID) bool {
+func (w *Writer) replaced(g *grant, now journal.ID) bool {
 	if w.layered || w.raced || len(g.names) == 0 {
 		return false
 	}
 	id := g.names[0].id
-	return id != (ID{}) && !w.isInode(id, now)
+	return id != (journal.ID{}) && !w.isInode(id, now)
 }
 
 // sees takes over what a look has found.
@@ -228,16 +231,16 @@ func (w *Writer) sees(l *watched) {
 	g.due = time.Now().Add(g.pause)
 	known := g.seen != nil
 	switch other := known && l.now.ID != g.seen.ID; {
-	case !known && l.now.Kind != Absent && w.replaced(g, l.now.ID): // before anybody had looked
+	case !known && l.now.Kind != journal.Absent && w.replaced(g, l.now.ID): // before anybody had looked
 		g.late = true
-	case l.err == nil && l.now.Kind == File && !other:
+	case l.err == nil && l.now.Kind == journal.File && !other:
 		if g.left = l.now; len(l.now.Sum) > 0 {
 			w.grants.summed++
 		}
 		g.tick = time.Now().UnixNano()-l.now.Ctime < int64(clockTick)
-	case known && (missing(l.err) || l.now.Kind != Absent && other):
+	case known && (disk.Missing(l.err) || l.now.Kind != journal.Absent && other):
 		g.left = *g.seen // another program took its name, or gave it to another file
-	case l.now.Kind == File && (l.err == nil || l.err == unix.EAGAIN):
+	case l.now.Kind == journal.File && (l.err == nil || l.err == unix.EAGAIN):
 		now := l.now
 		g.seen = &now
 		return

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 )
 
 // whole is what a request of several steps comes to, for the decision on each of them.
@@ -61,7 +62,7 @@ func (u *undo) arrived() error {
 	no := func(k graph.Key) error {
 		return fmt.Errorf("%q: it is not as the steps had found it; take them back one by one", d.present.name(k))
 	}
-	if u.req.Mode != Abort {
+	if u.req.Mode != journal.Abort {
 		if k, is := u.missed(d); is {
 			return no(k)
 		}

@@ -1,5 +1,11 @@
 package history
 
+import (
+	"carrel/internal/history/journal"
+
+	"carrel/internal/history/disk"
+)
+
 // A call that fails changes nothing, but what it could have destroyed is in the
 // journal by then. If no other call of the step has changed that path, the end of
 // the step withdraws the record: the path is none of the step's.
@@ -70,9 +76,9 @@ func (s *slot) changed() bool {
 // stirred reports whether keeping a file for calls that failed has given it another time of
 // change. A step that was before this one is told so: it has no other way to know the file
 // for the one that it left.
-func stirred(s *slot, in *dirWalk) bool {
+func stirred(s *slot, in *disk.DirWalk) bool {
 	o := s.is
-	if o == nil || !o.meta || o.found == nil || o.found.Kind != File || o.found.Size <= sumBytes {
+	if o == nil || !o.meta || o.found == nil || o.found.Kind != journal.File || o.found.Size <= sumBytes {
 		return false
 	}
 	now, err := lookThrough(in, s.path())
@@ -88,7 +94,7 @@ func (w *Writer) withdraw(s *slot) error {
 		s.used = false
 		return nil
 	}
-	if err := w.void(Bytes(s.origin())); err != nil {
+	if err := w.void(journal.Bytes(s.origin())); err != nil {
 		return err
 	}
 	s.kept, s.used = false, false
@@ -108,8 +114,8 @@ func (w *Writer) withdraw(s *slot) error {
 }
 
 // void writes down that a step does not have a path.
-func (w *Writer) void(origin Bytes) error {
-	return w.write(&Record{Pre: &Pre{Path: origin, Stayed: true, Void: true}})
+func (w *Writer) void(origin journal.Bytes) error {
+	return w.write(&journal.Record{Pre: &journal.Pre{Path: origin, Stayed: true, Void: true}})
 }
 
 // unuse notes objects of a record that is withdrawn. They go once the journal says so
@@ -124,19 +130,19 @@ func (w *Writer) unuse(numbers ...uint64) {
 
 func (w *Writer) drops(unused []uint64) {
 	for _, n := range unused {
-		_ = unlinkAt(w.objects, objectName(n), 0)
+		_ = disk.UnlinkAt(w.objects, journal.ObjectName(n), 0)
 	}
 }
 
 // voidLater is withdraw for a step of a killed writer: it is not known which of its
 // calls failed, but what has not changed at all is none of the step's. After a loss
 // of power the content of a file can be new and its times old.
-func (w *Writer) voidLater(s *slot, now *State) (bool, error) {
+func (w *Writer) voidLater(s *slot, now *journal.State) (bool, error) {
 	was, ok := w.later.PreOf(s.origin())
 	if !ok || !w.killed || !w.untouched(now, &was.State) {
 		return false, nil
 	}
-	for _, o := range []Object{was.Object, was.Inode} {
+	for _, o := range []journal.Object{was.Object, was.Inode} {
 		if o.Segment == w.segment {
 			w.unuse(o.Number)
 		}
@@ -145,7 +151,7 @@ func (w *Writer) voidLater(s *slot, now *State) (bool, error) {
 }
 
 // untouched reports whether all of something is as it was found.
-func (w *Writer) untouched(now, found *State) bool {
+func (w *Writer) untouched(now, found *journal.State) bool {
 	return now.Kind == found.Kind && now.ID == found.ID && now.Mode == found.Mode && now.UID == found.UID && now.GID == found.GID &&
-		now.Size == found.Size && now.Mtime == found.Mtime && (now.Ctime == found.Ctime || w.ours[now.ID]) && agreeXattrs(now, found)
+		now.Size == found.Size && now.Mtime == found.Mtime && (now.Ctime == found.Ctime || w.ours[now.ID]) && journal.AgreeXattrs(now, found)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
 )
 
 // failedCalls are calls that change nothing, by name.
@@ -141,7 +143,7 @@ func TestChangeAfterFailedCall(t *testing.T) {
 				before := snapshot(t, d.root)
 				for n := range ends { // each time it is withdrawn up to another record
 					left := n
-					trial = func(call string) error {
+					disk.Trial = func(call string) error {
 						if call != "record" {
 							return nil
 						}
@@ -151,7 +153,7 @@ func TestChangeAfterFailedCall(t *testing.T) {
 						return nil
 					}
 					_, _ = d.w.End(0, nil)
-					if trial = nil; d.w.step == 0 {
+					if disk.Trial = nil; d.w.step == 0 {
 						return // it came to an end
 					}
 				}

@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Writer writes one segment. Before and After are called concurrently, for a
@@ -20,39 +24,39 @@ type Writer struct {
 	log     *AppendLog
 	file    *os.File
 	objects int
-	roots   []root
+	roots   []disk.Root
 	ignored func(path string) bool // nil: nothing is
 
 	mu         sync.Mutex
 	tree       *tree
 	step       uint64
 	next       uint64 // number of the next object
-	groups     map[ID]*group
-	inodes     map[ID]*object // what the open step knows, without the time of birth, see known
-	layered    bool           // a root is on an overlay
-	raced      bool           // calls of the open step raced for a name, see arrived
-	began      int64          // when the open step did, in nanoseconds since 1970
+	groups     map[journal.ID]*group
+	inodes     map[journal.ID]*object // what the open step knows, without the time of birth, see known
+	layered    bool                   // a root is on an overlay
+	raced      bool                   // calls of the open step raced for a name, see arrived
+	began      int64                  // when the open step did, in nanoseconds since 1970
 	frame      []byte
-	later      *Step       // it is closed by somebody else, after its writer was killed: what is known of it
-	others     *Log        // all steps that are known then
-	last       int64       // when that wrote its last record, in nanoseconds since 1970
-	ours       map[ID]bool // whose time of change is that of closing the step
-	owed       []*Record   // what could not be written down of a change that was not made
-	kept       int         // objects of this step
-	summed     int         // files of this step whose content was looked at
-	fresh      []uint64    // objects that are not on the disk yet
+	later      *steplog.Step       // it is closed by somebody else, after its writer was killed: what is known of it
+	others     *Log                // all steps that are known then
+	last       int64               // when that wrote its last record, in nanoseconds since 1970
+	ours       map[journal.ID]bool // whose time of change is that of closing the step
+	owed       []*journal.Record   // what could not be written down of a change that was not made
+	kept       int                 // objects of this step
+	summed     int                 // files of this step whose content was looked at
+	fresh      []uint64            // objects that are not on the disk yet
 	tally      Tally
 	lost       bool      // something of the segment could not be kept
 	seen       time.Time // when the segment was seen to be where it can be found
 	spent      spending
-	loose      map[ID]int           // pinned: see pinLoose
-	copying    map[ID]chan struct{} // files with several names, see copyOf
-	killed     bool                 // later, and no power was lost since
-	unused     []uint64             // objects of records that are withdrawn
-	unfinished bool                 // the next command has to go on
-	granted    *Granted             // nil: nobody opens unseen what a step before opened for writing
-	left       map[string]Post      // by the step that ended, of files that somebody still writes to
-	grants     grants               // files that the step writes to
+	loose      map[journal.ID]int           // pinned: see pinLoose
+	copying    map[journal.ID]chan struct{} // files with several names, see copyOf
+	killed     bool                         // later, and no power was lost since
+	unused     []uint64                     // objects of records that are withdrawn
+	unfinished bool                         // the next command has to go on
+	granted    *Granted                     // nil: nobody opens unseen what a step before opened for writing
+	left       map[string]journal.Post      // by the step that ended, of files that somebody still writes to
+	grants     grants                       // files that the step writes to
 
 	pauses uint64          // how often a change let others go on
 	nearby map[nearby]bool // mounts that are a root's own, see near
@@ -84,7 +88,7 @@ func (s *Store) NewWriter(run string, roots []string) (*Writer, error) {
 		stamp, err = s.stamp()
 	}
 	if err == nil {
-		w.segment = segmentName(stamp, run)
+		w.segment = journal.SegmentName(stamp, run)
 		err = w.open(roots)
 	}
 	if err != nil {
@@ -113,15 +117,15 @@ func (w *Writer) open(roots []string) error {
 		return err
 	}
 	for _, path := range roots {
-		r, err := openRoot(path)
+		r, err := disk.OpenRoot(path)
 		if err != nil {
 			return fmt.Errorf("opening %q: %w", path, err)
 		}
 		w.roots = append(w.roots, r)
 		var fs unix.Statfs_t
-		w.layered = w.layered || unix.Fstatfs(r.fd, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
+		w.layered = w.layered || unix.Fstatfs(r.FD, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
 	}
-	slices.SortFunc(w.roots, func(a, b root) int { return len(b.path) - len(a.path) })
+	slices.SortFunc(w.roots, func(a, b disk.Root) int { return len(b.Path) - len(a.Path) })
 	return nil
 }
 
@@ -130,7 +134,7 @@ func (w *Writer) abandon() {
 	w.grants.stop()
 	w.leaveDir()
 	for _, r := range w.roots {
-		unix.Close(r.fd)
+		unix.Close(r.FD)
 	}
 	for _, fd := range w.loose {
 		unix.Close(fd)
@@ -156,7 +160,7 @@ func (w *Writer) Lost() bool {
 }
 
 // Begin opens a step and gives its number.
-func (w *Writer) Begin(b Begin) (uint64, error) {
+func (w *Writer) Begin(b journal.Begin) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.step != 0 {
@@ -164,8 +168,8 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 	}
 	var roots []string
 	for _, r := range w.roots {
-		roots = append(roots, r.path)
-		b.Roots, b.Devices = append(b.Roots, Bytes(r.path)), append(b.Devices, r.id.Dev)
+		roots = append(roots, r.Path)
+		b.Roots, b.Devices = append(b.Roots, journal.Bytes(r.Path)), append(b.Devices, r.ID.Dev)
 	}
 	b.Time = time.Now().UnixNano()
 	number, err := w.store.number()
@@ -173,9 +177,9 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 		return 0, err
 	}
 	w.raced, w.began = false, b.Time
-	w.tree, w.groups, w.inodes, w.kept, w.summed, w.tally = newTree(roots), make(map[ID]*group), make(map[ID]*object), 0, 0, Tally{}
+	w.tree, w.groups, w.inodes, w.kept, w.summed, w.tally = newTree(roots), make(map[journal.ID]*group), make(map[journal.ID]*object), 0, 0, Tally{}
 	w.step = number
-	if err := w.write(&Record{Begin: &b}); err != nil {
+	if err := w.write(&journal.Record{Begin: &b}); err != nil {
 		w.step, w.tree, w.groups, w.inodes = 0, nil, nil, nil // what follows a beginning that is not there is not found either
 		return 0, err
 	}
@@ -233,7 +237,7 @@ func (w *Writer) After(c *Change, failed error) {
 	}
 	if failed != nil {
 		if c.Op == Rename || c.Op == Exchange {
-			w.owe(&Record{Move: &move{From: Bytes(c.Path), To: Bytes(c.To), Exchange: c.Op == Exchange, Failed: true}})
+			w.owe(&journal.Record{Move: &journal.Move{From: journal.Bytes(c.Path), To: journal.Bytes(c.To), Exchange: c.Op == Exchange, Failed: true}})
 		}
 		return
 	}
@@ -306,7 +310,7 @@ func (w *Writer) unharmed(o *object) {
 			continue
 		}
 		p := *o.copy
-		if p.Lost = ""; w.write(&Record{Pre: &p}) == nil {
+		if p.Lost = ""; w.write(&journal.Record{Pre: &p}) == nil {
 			o.content, o.grouped, o.copy = false, false, nil
 		}
 	}
@@ -325,7 +329,7 @@ func (w *Writer) name(s *slot, leaving bool) error {
 		if s.used {
 			return nil
 		}
-		err := w.write(&Record{At: Bytes(s.path())}) // in a directory that the step made
+		err := w.write(&journal.Record{At: journal.Bytes(s.path())}) // in a directory that the step made
 		s.used = err == nil
 		return err
 	}
@@ -334,7 +338,7 @@ func (w *Writer) name(s *slot, leaving bool) error {
 		return err
 	}
 	is := s.is
-	if st.Kind == Absent {
+	if st.Kind == journal.Absent {
 		is = nil
 	}
 	if err := w.pre(is, s.origin(), s, &st, leaving); err != nil {
@@ -354,9 +358,9 @@ func (w *Writer) parentMeta(s *slot) error {
 	}
 	st, err := w.look(s.dir.at)
 	if errors.Is(err, unix.EACCES) && s.via != nil && s.via.dir > 0 {
-		st, err = stateAt(s.via.dir, "", withXattrs)
+		st, err = disk.StateAt(s.via.dir, "", disk.WithXattrs)
 	}
-	if err != nil || st.Kind != Dir {
+	if err != nil || st.Kind != journal.Dir {
 		return err
 	}
 	return w.pre(s.dir, s.dir.origin, s.dir.at, &st, false)
@@ -368,7 +372,7 @@ func (w *Writer) meta(s *slot) error {
 		return nil
 	}
 	st, err := w.look(s)
-	if err != nil || st.Kind == Absent {
+	if err != nil || st.Kind == journal.Absent {
 		return err
 	}
 	return w.pre(s.is, s.is.origin, s, &st, false)
@@ -395,7 +399,7 @@ func (w *Writer) content(s *slot, leaving bool) error {
 		return nil
 	}
 	st, err := w.look(s)
-	if err != nil || st.Kind == Absent {
+	if err != nil || st.Kind == journal.Absent {
 		return err
 	}
 	if g := w.group(o, &st); g != nil {
@@ -415,7 +419,7 @@ func (w *Writer) link(s, to *slot) error {
 		if err != nil {
 			return err
 		}
-		if st.Kind != Dir && st.Kind != Absent { // not where it never had a name
+		if st.Kind != journal.Dir && st.Kind != journal.Absent { // not where it never had a name
 			if err := w.pre(s.is, s.is.origin, s, &st, false); err != nil {
 				return err
 			}
@@ -430,13 +434,13 @@ func (w *Writer) link(s, to *slot) error {
 
 // pre writes the state of an object down, and keeps its content where it is
 // about to go. o is nil where there is nothing.
-func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool) error {
+func (w *Writer) pre(o *object, origin string, s *slot, st *journal.State, leaving bool) error {
 	if o != nil {
 		g := w.group(o, st)
 		if leaving && g != nil {
 			return w.shared(g, s, st, true)
 		}
-		if leaving && st.Kind == File && !o.content {
+		if leaving && st.Kind == journal.File && !o.content {
 			_, err := w.keepContent(o, s, st, leaving)
 			return err
 		}
@@ -445,7 +449,7 @@ func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool)
 		}
 	}
 	found := w.asFound(o, st)
-	err := w.write(&Record{Pre: &Pre{Path: Bytes(origin), State: *found}, At: Bytes(s.path())})
+	err := w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(origin), State: *found}, At: journal.Bytes(s.path())})
 	if o != nil && err == nil {
 		o.meta, o.found = true, found
 		w.knows(o, st.ID)
@@ -455,7 +459,7 @@ func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool)
 
 // asFound gives the state in which the step found what is as it is now: by this
 // name or by another one of the same file.
-func (w *Writer) asFound(o *object, now *State) *State {
+func (w *Writer) asFound(o *object, now *journal.State) *journal.State {
 	found := now
 	if o != nil && o.found != nil {
 		found = o.found

@@ -4,6 +4,9 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // CopyGranted has files copied, and not linked, that a step before opened for
@@ -14,7 +17,7 @@ func (w *Writer) CopyGranted(g *Granted) { w.granted = g }
 // Written is a file that somebody can write to without asking.
 type Written struct {
 	Path string
-	ID   ID
+	ID   journal.ID
 }
 
 // StillWritten lists the files of the step that somebody can write to without
@@ -24,8 +27,8 @@ func (w *Writer) StillWritten() []Written {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []Written
-	known := make(map[ID]bool)
-	w.eachWritten(func(at string, st *State) {
+	known := make(map[journal.ID]bool)
+	w.eachWritten(func(at string, st *journal.State) {
 		known[st.ID] = true
 		out = append(out, Written{at, st.ID})
 	})
@@ -40,7 +43,7 @@ func (w *Writer) StillWritten() []Written {
 func (w *Writer) WrittenBytes() (n int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.eachWritten(func(_ string, st *State) { n += st.Size })
+	w.eachWritten(func(_ string, st *journal.State) { n += st.Size })
 	return n
 }
 
@@ -50,7 +53,7 @@ func (w *Writer) IsWritten(f Written) bool {
 	return written && st.ID == f.ID
 }
 
-func (w *Writer) eachWritten(do func(at string, st *State)) {
+func (w *Writer) eachWritten(do func(at string, st *journal.State)) {
 	if w.step == 0 {
 		return
 	}
@@ -67,16 +70,16 @@ func (w *Writer) eachWritten(do func(at string, st *State)) {
 }
 
 // hasWriter says whether a file is open for writing.
-func (w *Writer) hasWriter(path string) (State, bool) {
-	dir, name, err := parentIn(w.roots, path) // whoever has it open needs no right to search
+func (w *Writer) hasWriter(path string) (journal.State, bool) {
+	dir, name, err := disk.ParentIn(w.roots, path) // whoever has it open needs no right to search
 	if err != nil {
-		return State{}, false
+		return journal.State{}, false
 	}
 	defer unix.Close(dir)
-	defer widened(dir, 0o100)()
-	st, err := stateAt(dir, name, 0)
-	if err != nil || st.Kind != File {
-		return State{}, false
+	defer disk.Widened(dir, 0o100)()
+	st, err := disk.StateAt(dir, name, 0)
+	if err != nil || st.Kind != journal.File {
+		return journal.State{}, false
 	}
 	return st, written(unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
 }
@@ -115,9 +118,9 @@ func (w *Writer) keepWritten(files []Written, before uint64) error {
 		}
 		w.watch(s.is)
 		left := w.left[f.Path]
-		if now := s.is.found; now != nil && len(left.Path) > 0 && !asLeft(now, &left.State) {
+		if now := s.is.found; now != nil && len(left.Path) > 0 && !journal.AsLeft(now, &left.State) {
 			left.State = *now
-			if err := w.writeOf(before, &Record{Post: &left}); err != nil {
+			if err := w.writeOf(before, &journal.Record{Post: &left}); err != nil {
 				return err
 			}
 		}
@@ -129,9 +132,9 @@ func (w *Writer) keepWritten(files []Written, before uint64) error {
 // keepOpen keeps the content of a file that somebody has open, where nobody may
 // search for it by now as well.
 func (w *Writer) keepOpen(s *slot) error {
-	if dir, name, err := parentIn(w.roots, s.path()); err == nil {
+	if dir, name, err := disk.ParentIn(w.roots, s.path()); err == nil {
 		defer unix.Close(dir)
-		defer widened(dir, 0o100)()
+		defer disk.Widened(dir, 0o100)()
 		s.via = &via{dir: dir, name: name}
 		defer func() { s.via = nil }()
 	}
@@ -140,7 +143,7 @@ func (w *Writer) keepOpen(s *slot) error {
 }
 
 // writeOf appends a record of another step than the open one.
-func (w *Writer) writeOf(step uint64, r *Record) error {
+func (w *Writer) writeOf(step uint64, r *journal.Record) error {
 	open := w.step
 	w.step = step
 	defer func() { w.step = open }()

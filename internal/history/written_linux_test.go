@@ -3,6 +3,8 @@ package history
 import (
 	"os"
 	"testing"
+
+	"carrel/internal/history/journal"
 )
 
 // TestKeptByAnother: what is still written when a step ends goes on in the step of
@@ -21,10 +23,10 @@ func TestKeptByAnother(t *testing.T) {
 		})
 		a.act(t, Content, a.at("log"), "", func() error { _, err := log.WriteString("one\n"); return err })
 		written := a.w.StillWritten()
-		if len(written) != 1 || written[0].Path != a.at("log") || a.w.WrittenBytes() != 4 || !a.w.IsWritten(written[0]) || written[0].ID == (ID{}) {
+		if len(written) != 1 || written[0].Path != a.at("log") || a.w.WrittenBytes() != 4 || !a.w.IsWritten(written[0]) || written[0].ID == (journal.ID{}) {
 			t.Fatalf("still written: %+v", written)
 		}
-		if n, err := a.w.EndWith(0, &Begin{Kind: StepRun}, nil); n != 0 || err != nil {
+		if n, err := a.w.EndWith(0, &journal.Begin{Kind: journal.StepRun}, nil); n != 0 || err != nil {
 			t.Fatalf("%d %v", n, err)
 		}
 		if err := a.w.Keep(written); err == nil {

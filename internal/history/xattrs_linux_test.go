@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/steplog"
 )
 
 // accessList is an access control list as the kernel takes it: the owner may do all,
@@ -46,7 +48,7 @@ func TestXattrsOfTheRoot(t *testing.T) {
 	d.act(t, Meta, d.root, "", func() error { return unix.Removexattr(d.root, "user.was") })
 	d.end(t)
 	d.close(t)
-	if got := d.read(t).Steps[0].Changes(); len(got) != 1 || got[0].Path != d.root || got[0].What != Changed {
+	if got := d.read(t).Steps[0].Changes(); len(got) != 1 || got[0].Path != d.root || got[0].What != steplog.Changed {
 		t.Errorf("changes are %+v", got)
 	}
 	for _, back := range []bool{true, false} {

@@ -3,6 +3,7 @@ package steps
 import (
 	"carrel/internal/broker"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 )
 
 // historyChange says what a change does to names and objects; false for what
@@ -10,11 +11,11 @@ import (
 func historyChange(ch *broker.Change) (history.Change, bool) {
 	c := history.Change{
 		Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned,
-		In: history.ID{Dev: ch.In.Dev, Ino: ch.In.Ino}, ToIn: history.ID{Dev: ch.ToIn.Dev, Ino: ch.ToIn.Ino},
+		In: journal.ID{Dev: ch.In.Dev, Ino: ch.In.Ino}, ToIn: journal.ID{Dev: ch.ToIn.Dev, Ino: ch.ToIn.Ino},
 		Copied: ch.Copied, New: ch.New, Hides: ch.Hides,
 	}
 	if ch.Pinned > 0 && ch.Was.Ino != 0 {
-		c.Is = history.ID{Dev: ch.Was.Dev, Ino: ch.Was.Ino}
+		c.Is = journal.ID{Dev: ch.Was.Dev, Ino: ch.Was.Ino}
 	}
 	switch ch.Op {
 	case broker.OpOpen, broker.OpTruncate:

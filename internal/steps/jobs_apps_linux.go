@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/inside"
 	"carrel/internal/processes"
 )
@@ -20,11 +21,11 @@ func (k *Recorder) StartApp(id string, label uint64, argv []string, name string,
 	j := k.jobs
 	run := j.run
 	one := &Job{argv: argv, label: label, whole: whole}
-	kind := history.StepJob
+	kind := journal.StepJob
 	if whole {
-		kind = history.StepRun
+		kind = journal.StepRun
 	}
-	one.line = j.newLine(history.Begin{Kind: kind, Run: run.run.Run, Command: history.Argv(argv), Open: run.run.Open})
+	one.line = j.newLine(journal.Begin{Kind: kind, Run: run.run.Run, Command: history.Argv(argv), Open: run.run.Open})
 	one.line.app = id
 	one.line.label = name[:min(len(name), maxLabel)]
 	j.mu.Lock()
@@ -41,7 +42,7 @@ func (k *Recorder) StartApp(id string, label uint64, argv []string, name string,
 }
 
 // newLine makes the keeper of a job.
-func (j *jobs) newLine(begin history.Begin) *Recorder {
+func (j *jobs) newLine(begin journal.Begin) *Recorder {
 	run := j.run
 	return &Recorder{dir: run.dir, audited: run.audited, noted: run.noted, ignored: run.ignored, granted: run.granted, roots: run.roots, limits: run.limits, kin: j, making: run.making, past: run.past, guard: run.guard, bounds: run.bounds, terms: run.terms, run: begin}
 }

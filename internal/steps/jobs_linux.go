@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/processes"
 )
 
@@ -214,7 +215,7 @@ func (j *jobs) room(p processes.Process) *Job {
 		return newest
 	}
 	one := &Job{Process: p, argv: processes.Argv(p.PID)}
-	one.line = j.newLine(history.Begin{Kind: history.StepJob, Run: j.run.run.Run, Open: j.run.run.Open})
+	one.line = j.newLine(journal.Begin{Kind: journal.StepJob, Run: j.run.run.Run, Open: j.run.run.Open})
 	one.line.named = one.name
 	j.list = append(j.list, one)
 	return one

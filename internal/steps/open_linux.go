@@ -6,6 +6,7 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/histories"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/policy"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ type Options struct {
 	Dir     string        // where the project's history is, or will be with the first change
 	Stage   int           // the first process of the workspace, seen from outside
 	Roots   []string      // their changes are kept
-	Run     history.Begin // what each step says of its run
+	Run     journal.Begin // what each step says of its run
 	Bursts  bool          // a step ends when nothing has happened for a while
 	Granted bool          // what was opened for writing once may be opened again unseen
 
@@ -34,7 +35,7 @@ type Options struct {
 	Used        func()               // is called when one is there already
 	Interrupted func(steps []uint64) // is told which steps an earlier run left open
 	Note        func(format string, args ...any)
-	Audit       func(operation string, step uint64, app string, of history.Begin) // writes a step down; nil for none
+	Audit       func(operation string, step uint64, app string, of journal.Begin) // writes a step down; nil for none
 }
 
 // Open opens the history of a project for one run.

@@ -10,6 +10,7 @@ import (
 	"carrel/internal/broker"
 	"carrel/internal/histories"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/inside"
 	"carrel/internal/processes"
 	"carrel/internal/supervisor"
@@ -33,13 +34,13 @@ type Recorder struct {
 	limits  history.Limits
 	ignored func(path string) bool
 	granted *history.Granted // nil where nobody can open unseen what was opened for writing once
-	run     history.Begin
+	run     journal.Begin
 	bursts  bool
 	jobs    *jobs                                                             // nil for that of a job
 	kin     *jobs                                                             // of the same run
 	named   func() (argv []string, label string)                              // what a step is called, of a job
 	app     string                                                            // the id of the one that it is of
-	audited func(operation string, step uint64, app string, of history.Begin) // writes a step down; nil for nobody
+	audited func(operation string, step uint64, app string, of journal.Begin) // writes a step down; nil for nobody
 
 	making  *sync.Mutex // held while a history is opened, and perhaps made: by one keeper of a process at a time
 	guard   *safeguard
@@ -158,7 +159,7 @@ func (k *Recorder) begun(change bool) error {
 }
 
 // beginning is what the next step says of itself; the lock is held.
-func (k *Recorder) beginning() history.Begin {
+func (k *Recorder) beginning() journal.Begin {
 	b := k.run
 	b.Label = k.label
 	if k.named != nil {

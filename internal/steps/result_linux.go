@@ -9,6 +9,8 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/histories"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Fill adds to a result what the steps changed that a run has written. Its journals are
@@ -41,20 +43,20 @@ func Fill(dir string, kept []Segment, r *api.Result) {
 	}
 }
 
-func stepOf(s *history.Step) api.Step {
+func stepOf(s *steplog.Step) api.Step {
 	t := api.Step{Step: s.Number, Kind: s.Begin.Kind, Label: s.Begin.Label}
 	for _, c := range s.Changes() {
 		switch c.What {
-		case history.Added:
+		case steplog.Added:
 			t.Added++
-		case history.Removed:
+		case steplog.Removed:
 			t.Removed++
-		case history.Renamed:
+		case steplog.Renamed:
 			t.Renamed++
 		default:
 			t.Modified++
 		}
-		if c.Lost != "" && c.Lost != history.Ignored { // that is as it was wanted
+		if c.Lost != "" && c.Lost != journal.Ignored { // that is as it was wanted
 			t.NotKept = append(t.NotKept, api.NotKept{Path: c.Path, Why: c.Lost})
 		}
 	}

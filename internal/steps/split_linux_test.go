@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +24,7 @@ func TestStepsAreBounded(t *testing.T) {
 	maxStepHeld = 100_000
 	root := t.TempDir()
 	k := &Recorder{dir: t.TempDir() + "/history", noted: func() {}, roots: []string{root}, making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(time.Second), over: make(chan struct{}),
-		run: history.Begin{Kind: history.StepRun, Run: "run"}}
+		run: journal.Begin{Kind: journal.StepRun, Run: "run"}}
 	k.jobs = newJobs(k, 1)
 	k.kin = k.jobs
 	next := 0

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"carrel/internal/history"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 
@@ -21,7 +22,7 @@ import (
 type Diff struct {
 	Out          io.Writer
 	History      *workspace.History
-	Step         *history.Step
+	Step         *steplog.Step
 	Stat, Colour bool
 
 	table      show.Table // of stat
@@ -38,7 +39,7 @@ const (
 const maxDiffed = 4 << 20
 
 // Change prints one change: a file as lines, anything else by what it is.
-func (d *Diff) Change(c history.PathChange) {
+func (d *Diff) Change(c steplog.PathChange) {
 	d.paths++
 	was, now := d.states(c)
 	name := Path(d.History, c.Path)
@@ -46,32 +47,32 @@ func (d *Diff) Change(c history.PathChange) {
 		d.note("", name, fmt.Sprintf("%s renamed from %s", c.Kind, Path(d.History, c.From)))
 	}
 	switch {
-	case c.What == history.Removed && c.Kind != history.File:
+	case c.What == steplog.Removed && c.Kind != journal.File:
 		d.note(red, name, "-"+object(was))
-	case c.What == history.Added && c.Kind != history.File:
+	case c.What == steplog.Added && c.Kind != journal.File:
 		d.note(green, name, "+"+object(now))
-	case c.Kind == history.Symlink && was.Target != now.Target:
+	case c.Kind == journal.Symlink && was.Target != now.Target:
 		d.note(red, name, "-"+object(was))
 		d.note(green, name, "+"+object(now))
 	}
-	if c.What != history.Removed && c.What != history.Added {
+	if c.What != steplog.Removed && c.What != steplog.Added {
 		d.meta(name, was, now)
 	}
 	switch {
-	case c.What == history.Changed && c.Kind != history.Dir:
+	case c.What == steplog.Changed && c.Kind != journal.Dir:
 		d.time(name, was, now)
-	case c.What != history.Changed && c.Kind == history.File:
+	case c.What != steplog.Changed && c.Kind == journal.File:
 		d.content(c, name, was, now)
 	}
 }
 
 // states are those before and after a change.
-func (d *Diff) states(c history.PathChange) (was, now *history.State) {
+func (d *Diff) states(c steplog.PathChange) (was, now *journal.State) {
 	origin := c.Path
 	post, ok := d.Step.PostOf(c.Path)
 	switch {
-	case c.What == history.Removed:
-		post.State = history.State{}
+	case c.What == steplog.Removed:
+		post.State = journal.State{}
 	case c.From != "":
 		origin = c.From
 	case ok && len(post.Origin) > 0:
@@ -82,15 +83,15 @@ func (d *Diff) states(c history.PathChange) (was, now *history.State) {
 }
 
 // object says what something is that is no file.
-func object(s *history.State) string {
-	if s.Kind == history.Symlink {
+func object(s *journal.State) string {
+	if s.Kind == journal.Symlink {
 		return "symlink -> " + show.QuoteIf(string(s.Target))
 	}
 	return s.Kind.String()
 }
 
 // meta tells of everything but the content.
-func (d *Diff) meta(name string, was, now *history.State) {
+func (d *Diff) meta(name string, was, now *journal.State) {
 	if was.Kind != now.Kind {
 		return
 	}
@@ -112,7 +113,7 @@ func (d *Diff) meta(name string, was, now *history.State) {
 	}
 }
 
-func (d *Diff) time(name string, was, now *history.State) {
+func (d *Diff) time(name string, was, now *journal.State) {
 	if was.Mtime != now.Mtime {
 		d.note("", name, fmt.Sprintf("time %s, was %s", timeText(now.Mtime), timeText(was.Mtime)))
 	}
@@ -152,14 +153,14 @@ func (d *Diff) note(colour, name, what string) {
 }
 
 // content prints how the lines of a file changed.
-func (d *Diff) content(c history.PathChange, name string, was, now *history.State) {
+func (d *Diff) content(c steplog.PathChange, name string, was, now *journal.State) {
 	size := fmt.Sprintf("%d bytes, were %d", now.Size, was.Size)
 	switch {
-	case now.Size == history.UnknownSize:
+	case now.Size == journal.UnknownSize:
 		size = "of unknown size"
-	case c.What == history.Added:
+	case c.What == steplog.Added:
 		size = fmt.Sprintf("%d bytes", now.Size)
-	case c.What == history.Removed:
+	case c.What == steplog.Removed:
 		size = fmt.Sprintf("were %d bytes", was.Size)
 	}
 	if c.Lost != "" {
@@ -180,8 +181,8 @@ func (d *Diff) content(c history.PathChange, name string, was, now *history.Stat
 	switch {
 	case !okX || !okY:
 		d.note("", name, fmt.Sprintf("binary file %s, %s", c.What, size))
-	case c.What == history.Renamed && bytes.Equal(x, y):
-	case c.What == history.Modified && bytes.Equal(x, y):
+	case c.What == steplog.Renamed && bytes.Equal(x, y):
+	case c.What == steplog.Modified && bytes.Equal(x, y):
 		d.time(name, was, now)
 	case d.Stat:
 		d.count(name, x, y)
@@ -191,9 +192,9 @@ func (d *Diff) content(c history.PathChange, name string, was, now *history.Stat
 			old = Path(d.History, c.From)
 		}
 		switch c.What {
-		case history.Added:
+		case steplog.Added:
 			old = "/dev/null"
-		case history.Removed:
+		case steplog.Removed:
 			name = "/dev/null"
 		}
 		d.unified(show.OneLine(old), show.OneLine(name), x, y)

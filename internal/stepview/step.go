@@ -5,6 +5,8 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Step is one step in JSON.
@@ -43,14 +45,14 @@ type changeJSON struct {
 
 // knownSize is a size in JSON, nil where it is not known.
 func knownSize(n int64) *int64 {
-	if n == history.UnknownSize {
+	if n == journal.UnknownSize {
 		return nil
 	}
 	return &n
 }
 
 // StepOf gives a step of a log.
-func StepOf(l *history.Log, s *history.Step) Step {
+func StepOf(l *history.Log, s *steplog.Step) Step {
 	n := s.Counts()
 	j := Step{
 		Step: s.Number, Kind: s.Begin.Kind, Run: s.Begin.Run, Label: s.Begin.Label, Began: time.Unix(0, s.Begin.Time),
@@ -68,7 +70,7 @@ func StepOf(l *history.Log, s *history.Step) Step {
 }
 
 // stepState is what a person has to know of a step.
-func stepState(l *history.Log, s *history.Step) string {
+func stepState(l *history.Log, s *steplog.Step) string {
 	switch {
 	case s.Live && s.Open():
 		return "running"
@@ -83,7 +85,7 @@ func stepState(l *history.Log, s *history.Step) string {
 }
 
 // AddChanges puts what a step changed beside it.
-func (j *Step) AddChanges(changes []history.PathChange) {
+func (j *Step) AddChanges(changes []steplog.PathChange) {
 	for _, c := range changes {
 		j.Changes = append(j.Changes, changeJSON{api.Text(c.Path), api.Text(c.From), c.What, c.Kind.String(), knownSize(c.Bytes), c.Lost})
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
-	"carrel/internal/history"
+	"carrel/internal/history/journal"
 )
 
 // TestSteps: a step is known by its label or its command, an undo by what it took back,
@@ -15,9 +15,9 @@ func TestSteps(t *testing.T) {
 	began := time.Date(2024, 5, 6, 7, 8, 9, 0, time.Local)
 	var out strings.Builder
 	PrintSteps(&out, []Step{
-		{Step: 3, Kind: history.StepUndo, Of: []uint64{2, 1}, Began: began, State: "done"},
-		{Step: 2, Kind: history.StepRun, Command: []api.Text{"sh", "a\nb\x1b"}, Began: began, State: "undone", Added: 1, Removed: 2},
-		{Step: 1, Kind: history.StepRun, Command: []api.Text{"x"}, Label: "by name", Began: began, State: "done", Modified: 1, Lost: 1},
+		{Step: 3, Kind: journal.StepUndo, Of: []uint64{2, 1}, Began: began, State: "done"},
+		{Step: 2, Kind: journal.StepRun, Command: []api.Text{"sh", "a\nb\x1b"}, Began: began, State: "undone", Added: 1, Removed: 2},
+		{Step: 1, Kind: journal.StepRun, Command: []api.Text{"x"}, Label: "by name", Began: began, State: "done", Modified: 1, Lost: 1},
 	})
 	want := `STEP  BEGAN                STATE   CHANGES                COMMAND
 3     2024-05-06 07:08:09  done    nothing                undo of 2 1

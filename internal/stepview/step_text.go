@@ -2,7 +2,8 @@ package stepview
 
 import (
 	"carrel/internal/api"
-	"carrel/internal/history"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 
 // CommandOf is what a step is known by: its label, or the command.
 func CommandOf(j Step) string {
-	if j.Kind == history.StepUndo || j.Kind == history.StepRedo {
+	if j.Kind == journal.StepUndo || j.Kind == journal.StepRedo {
 		words := []string{j.Kind, "of"}
 		for _, n := range j.Of {
 			words = append(words, strconv.FormatUint(n, 10))
@@ -65,10 +66,10 @@ func PrintSteps(w io.Writer, list []Step) {
 	t.Print(w, "")
 }
 
-var changeLetters = map[string]string{history.Added: "A", history.Modified: "M", history.Renamed: "R", history.Removed: "D", history.Changed: "mode"}
+var changeLetters = map[string]string{steplog.Added: "A", steplog.Modified: "M", steplog.Renamed: "R", steplog.Removed: "D", steplog.Changed: "mode"}
 
 // PrintStep shows one step and what it changed to a person.
-func PrintStep(w io.Writer, h *workspace.History, j Step, changes []history.PathChange) {
+func PrintStep(w io.Writer, h *workspace.History, j Step, changes []steplog.PathChange) {
 	t := &show.Table{}
 	t.Row("step", strconv.FormatUint(j.Step, 10)+", "+j.State)
 	t.Row("began", j.Began.Local().Format(show.Stamp))
@@ -83,7 +84,7 @@ func PrintStep(w io.Writer, h *workspace.History, j Step, changes []history.Path
 		if c.From != "" {
 			line = "R\t" + Path(h, c.From) + " -> " + Path(h, c.Path)
 		}
-		if c.Kind == history.Dir {
+		if c.Kind == journal.Dir {
 			line += "/"
 		}
 		if c.Lost != "" {
@@ -103,9 +104,9 @@ func PrintLeftOut(w io.Writer, l *api.LeftOut) {
 
 // PrintBetween lists what other programs wrote to files of a step while that went on, and
 // the step then destroyed.
-func PrintBetween(w io.Writer, h *workspace.History, s *history.Step) error {
+func PrintBetween(w io.Writer, h *workspace.History, s *steplog.Step) error {
 	for _, p := range s.Between() {
-		told, _, err := h.Tell(s, []history.PathChange{{Path: string(p.Path)}}, api.SightName)
+		told, _, err := h.Tell(s, []steplog.PathChange{{Path: string(p.Path)}}, api.SightName)
 		if err != nil {
 			return err
 		}
@@ -116,9 +117,9 @@ func PrintBetween(w io.Writer, h *workspace.History, s *history.Step) error {
 		switch {
 		case p.Lost != "":
 			kept = "not kept: " + p.Lost
-		case p.Object != (history.Object{}):
+		case p.Object != (journal.Object{}):
 			kept = "kept as " + p.Object.File()
-		case p.State.Kind != history.File:
+		case p.State.Kind != journal.File:
 			kept = "a " + p.State.Kind.String()
 		}
 		line := Path(h, string(p.Path)) + " (another program wrote it during the step, before the step changed it again: " + kept + ")"

@@ -3,6 +3,7 @@ package stepview
 import (
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 	"fmt"
@@ -91,7 +92,7 @@ func (j *Undo) Print(w, errs io.Writer, h *workspace.History, would string, miss
 	printPaths(w, h, would+"removed   ", j.Removed)
 	for _, u := range j.Unrestorable {
 		what := "NOT restored"
-		if u.Why == history.Ignored {
+		if u.Why == journal.Ignored {
 			what = "left alone"
 		}
 		fmt.Fprintf(w, "%s  %s: %s\n", what, show.OneLine(Path(h, string(u.Path))), show.OneLine(u.Why))

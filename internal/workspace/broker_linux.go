@@ -65,7 +65,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
 			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Grants: h.Grants, Roots: p.Plan.Roots,
-			Decider: p.keepingWhole(b.judge), Recorder: journal{b.record, b.keeper, b.judge, b.own, b.refuse}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
+			Decider: p.keepingWhole(b.judge), Recorder: recording{b.record, b.keeper, b.judge, b.own, b.refuse}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 			Reads: p.trapsReads, Programs: p.Policy.Programs != nil,
 			Bare: p.engine.name == sandbox.EngineLandlock, Free: walls.Written, Alone: p.aloneInProject(),
 		})
@@ -105,8 +105,8 @@ func (p *Prepared) aloneInProject() func() (func(), error) {
 // alonePatience is how long a run waits for another to have made a piece of a git directory.
 const alonePatience = 2 * time.Second
 
-// journal is a record whose decider learns what has been done.
-type journal struct {
+// recording is a record whose decider learns what has been done.
+type recording struct {
 	*changelog.Log
 	keeper *steps.Recorder
 	judge  *guard.Decider
@@ -115,7 +115,7 @@ type journal struct {
 }
 
 // Before implements [broker.Recorder].
-func (j journal) Before(ch *broker.Change) error {
+func (j recording) Before(ch *broker.Change) error {
 	err := j.Log.Before(ch)
 	if err == nil {
 		if err = j.keeper.Before(ch); err != nil {
@@ -129,7 +129,7 @@ func (j journal) Before(ch *broker.Change) error {
 }
 
 // After implements [broker.Recorder].
-func (j journal) After(ch *broker.Change, err error) {
+func (j recording) After(ch *broker.Change, err error) {
 	j.own.after(ch, err)
 	j.keeper.After(ch, err)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/histories"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/steps"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,7 @@ func (p *Prepared) openSteps(id string, stage int) (*steps.Recorder, error) {
 	}
 	return steps.Open(steps.Options{
 		Dir: p.historyAt, Stage: stage, Roots: p.Plan.Roots, Bursts: p.Agent != nil || p.forAgent || interactive(), Granted: !p.Plan.Landlock.Files,
-		Run:        history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv), Open: p.NoWalls()},
+		Run:        journal.Begin{Kind: journal.StepRun, Run: id, Command: history.Argv(p.req.Argv), Open: p.NoWalls()},
 		Safeguards: p.Loaded.Settings.Safeguards, Scope: p.place.Scope(nil), Ignore: ignore, Limits: histories.LimitsOf(p.Loaded), Total: p.totalLimit(),
 		Records: p.recordsAt(), Begun: p.noteHistory, Used: p.noteUse, Audit: p.audit.Step(),
 		Interrupted: func(steps []uint64) { p.interrupted = append(p.interrupted, steps...) }, Note: p.note,

@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
@@ -160,8 +161,8 @@ func (h *History) mayRestore(allow func(*history.Restoration) error) func(*histo
 
 // Tell gives those changes of a step of which so much may be told, and the paths of the
 // others. A change counts by all names that its content has had.
-func (h *History) Tell(s *history.Step, changes []history.PathChange, need api.Sight) (
-	told []history.PathChange, left []string, err error) {
+func (h *History) Tell(s *steplog.Step, changes []steplog.PathChange, need api.Sight) (
+	told []steplog.PathChange, left []string, err error) {
 	var paths []string
 	for _, c := range changes {
 		paths = append(paths, namesOf(s, c)...)
@@ -180,7 +181,7 @@ func (h *History) Tell(s *history.Step, changes []history.PathChange, need api.S
 }
 
 // namesOf are the names under which a step found and left something.
-func namesOf(s *history.Step, c history.PathChange) []string {
+func namesOf(s *steplog.Step, c steplog.PathChange) []string {
 	names := []string{c.Path}
 	if c.From != "" {
 		names = append(names, c.From)
@@ -193,8 +194,8 @@ func namesOf(s *history.Step, c history.PathChange) []string {
 
 // Contents opens a file as a step found it and as it left it; nil for where there
 // was no file. An error says that it is not to be had any more.
-func (h *History) Contents(s *history.Step, at string) (before, after io.ReadCloser, err error) {
-	_, left, err := h.Tell(s, []history.PathChange{{Path: at}}, api.SightRead)
+func (h *History) Contents(s *steplog.Step, at string) (before, after io.ReadCloser, err error) {
+	_, left, err := h.Tell(s, []steplog.PathChange{{Path: at}}, api.SightRead)
 	if err == nil && len(left) > 0 {
 		err = errors.New(api.NewLeftOut(1).Why)
 	}
@@ -220,7 +221,7 @@ func (h *History) Export(step uint64, to io.Writer) (missing []history.Unexporte
 		missing, err = h.store.Export(step, h.Project, to)
 		return missing, 0, err
 	}
-	x, tells := exporting{History: h, barred: make(map[string]bool), left: make(map[string]bool)}, make(map[history.PathChange]bool)
+	x, tells := exporting{History: h, barred: make(map[string]bool), left: make(map[string]bool)}, make(map[steplog.PathChange]bool)
 	for _, c := range told {
 		tells[c] = true
 	}

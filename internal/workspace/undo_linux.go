@@ -13,6 +13,8 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/guard"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 	"carrel/internal/statedir"
@@ -137,7 +139,7 @@ func sameDisk(a, b string) bool {
 
 // SoFar looks at what a step that is still open has come to by now; see
 // [history.Log.SoFar].
-func (h *History) SoFar(s *history.Step) error { return h.Redacted(h.Log.SoFar(s)) }
+func (h *History) SoFar(s *steplog.Step) error { return h.Redacted(h.Log.SoFar(s)) }
 
 // Close lets go of it.
 func (h *History) Close() {
@@ -185,12 +187,12 @@ func (h *History) decided(req Request) error {
 // exact says whether a request goes back, or forward, to what the whole project was: no
 // step in between stays as it is, and no path is left out.
 func (h *History) exact(r *history.Request) bool {
-	if r.Mode != history.Abort || r.Paths != nil || len(r.Steps) == 0 {
+	if r.Mode != journal.Abort || r.Paths != nil || len(r.Steps) == 0 {
 		return false
 	}
 	oldest := slices.Min(r.Steps)
-	return !slices.ContainsFunc(h.Log.Steps, func(s *history.Step) bool {
-		stays := s.Begin.Kind != history.StepUndo && s.UndoneBy == 0 && !slices.Contains(r.Steps, s.Number)
+	return !slices.ContainsFunc(h.Log.Steps, func(s *steplog.Step) bool {
+		stays := s.Begin.Kind != journal.StepUndo && s.UndoneBy == 0 && !slices.Contains(r.Steps, s.Number)
 		return s.Number > oldest && stays && (len(s.Pres()) > 0 || len(s.Posts()) > 0)
 	})
 }
@@ -210,9 +212,9 @@ func (d restorer) restores(r *history.Restoration) error {
 	switch {
 	case r.Op == history.Content:
 		ch.Op, ch.Kind = broker.OpOpen, broker.KindFile
-	case r.State.Kind == history.Dir:
+	case r.State.Kind == journal.Dir:
 		ch.Op = broker.OpMkdir
-	case r.State.Kind == history.Symlink:
+	case r.State.Kind == journal.Symlink:
 		ch.Op, ch.Text = broker.OpSymlink, string(r.State.Target)
 	}
 	if r.Open {
@@ -228,7 +230,7 @@ func (d restorer) restores(r *history.Restoration) error {
 			return fmt.Errorf("%s: %w (%s); %s would allow it", v.Rule, err, v.Source, v.Hint)
 		}
 	}
-	if !v.Allowed && (r.Op == history.Content || r.State.Kind == history.File) {
+	if !v.Allowed && (r.Op == history.Content || r.State.Kind == journal.File) {
 		v = d.replaces(r, v)
 	}
 	if !v.Allowed {

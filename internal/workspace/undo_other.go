@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/history/steplog"
 	"carrel/internal/policy"
 )
 
@@ -32,7 +33,7 @@ func (*History) May(string, policy.UndoMode) error { return errHere }
 func FindHistory(Request) (*History, error) { return nil, errHere }
 
 // SoFar has nothing to look at here.
-func (*History) SoFar(*history.Step) error { return errHere }
+func (*History) SoFar(*steplog.Step) error { return errHere }
 
 // Close lets go of nothing.
 func (*History) Close() {}
@@ -44,7 +45,7 @@ func (*History) Preview(Request, history.Request) (*history.Preview, error) { re
 func (*History) Undo(Request, history.Request) (*history.Preview, error) { return nil, errHere }
 
 // Contents has none here.
-func (*History) Contents(*history.Step, string) (io.ReadCloser, io.ReadCloser, error) {
+func (*History) Contents(*steplog.Step, string) (io.ReadCloser, io.ReadCloser, error) {
 	return nil, nil, errHere
 }
 
@@ -61,6 +62,6 @@ func (*History) Unnamed([]string) (map[string]bool, error) { return nil, errHere
 func (*History) Redacted(err error) error { return err }
 
 // Tell has no changes here.
-func (*History) Tell(*history.Step, []history.PathChange, api.Sight) ([]history.PathChange, []string, error) {
+func (*History) Tell(*steplog.Step, []steplog.PathChange, api.Sight) ([]steplog.PathChange, []string, error) {
 	return nil, nil, errHere
 }

@@ -10,6 +10,8 @@ import (
 	"carrel/internal/cli/openhistory"
 	"carrel/internal/cli/target"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 )
@@ -65,9 +67,9 @@ func rollBack(ctx context.Context, env *cmdenv.Env, one api.Approval, e supervis
 
 // stepOf finds the step that an operation of a run is part of: the one of its number, or
 // the newest open one of the run where it has none. It gives the step's segment and number.
-func stepOf(steps []*history.Step, number uint64, run string) (segment string, first uint64) {
+func stepOf(steps []*steplog.Step, number uint64, run string) (segment string, first uint64) {
 	for _, s := range steps {
-		if s.Number == number || number == 0 && s.Begin.Run == run && s.Begin.Kind == history.StepRun && s.Open() {
+		if s.Number == number || number == 0 && s.Begin.Run == run && s.Begin.Kind == journal.StepRun && s.Open() {
 			segment, first = s.Segment, s.Number
 		}
 	}
@@ -76,7 +78,7 @@ func stepOf(steps []*history.Step, number uint64, run string) (segment string, f
 
 // stepsFrom are the steps of a run from one on, the newest first. Another segment is
 // another start of the run; its steps stay.
-func stepsFrom(changes []*history.Step, run, segment string, first uint64) []uint64 {
+func stepsFrom(changes []*steplog.Step, run, segment string, first uint64) []uint64 {
 	var steps []uint64
 	for _, s := range slices.Backward(changes) {
 		if s.Begin.Run == run && s.Segment == segment && s.Number >= first {

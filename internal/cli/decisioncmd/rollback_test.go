@@ -4,26 +4,27 @@ import (
 	"slices"
 	"testing"
 
-	"carrel/internal/history"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // TestRollbackSteps: a rollback takes back the operation's step and the later ones of the
 // same run, in the same segment, and none of another run.
 func TestRollbackSteps(t *testing.T) {
-	step := func(n uint64, segment, run, kind string, open bool) *history.Step {
-		s := &history.Step{Number: n, Segment: segment, Begin: history.Begin{Run: run, Kind: kind}}
+	step := func(n uint64, segment, run, kind string, open bool) *steplog.Step {
+		s := &steplog.Step{Number: n, Segment: segment, Begin: journal.Begin{Run: run, Kind: kind}}
 		if !open {
-			s.End = &history.End{}
+			s.End = &journal.End{}
 		}
 		return s
 	}
-	log := []*history.Step{
-		step(1, "a", "r1", history.StepRun, false),
-		step(2, "b", "r1", history.StepRun, true), // left open by a start that was killed
-		step(3, "c", "r1", history.StepRun, true),
-		step(4, "c", "r1", history.StepJob, true),
-		step(5, "d", "r2", history.StepRun, true),
-		step(6, "c", "r1", history.StepRun, false),
+	log := []*steplog.Step{
+		step(1, "a", "r1", journal.StepRun, false),
+		step(2, "b", "r1", journal.StepRun, true), // left open by a start that was killed
+		step(3, "c", "r1", journal.StepRun, true),
+		step(4, "c", "r1", journal.StepJob, true),
+		step(5, "d", "r2", journal.StepRun, true),
+		step(6, "c", "r1", journal.StepRun, false),
 	}
 	for _, tt := range []struct {
 		name    string

@@ -10,7 +10,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
-	"carrel/internal/history"
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
@@ -87,7 +87,7 @@ func diffText(env *cmdenv.Env, f *diffFlags, args []string) (*api.LeftOut, error
 	f.colour = isFile && term.IsTerminal(int(to.Fd())) && env.Getenv("NO_COLOR") == ""
 	told, unread := 0, make(map[string]bool)
 	for _, s := range steps {
-		all := slices.DeleteFunc(s.Changes(), func(c history.PathChange) bool {
+		all := slices.DeleteFunc(s.Changes(), func(c steplog.PathChange) bool {
 			return path != "" && !pathname.Within(c.Path, path) && (c.From == "" || !pathname.Within(c.From, path))
 		})
 		changes, left, err := h.Tell(s, all, api.SightRead)
@@ -120,7 +120,7 @@ func diffText(env *cmdenv.Env, f *diffFlags, args []string) (*api.LeftOut, error
 }
 
 // diffSteps finds the steps of an argument, oldest first.
-func diffSteps(h *workspace.History, args []string) ([]*history.Step, error) {
+func diffSteps(h *workspace.History, args []string) ([]*steplog.Step, error) {
 	list := h.Log.Changes()
 	if len(args) == 0 {
 		for i := len(list) - 1; i >= 0; i-- {
@@ -139,7 +139,7 @@ func diffSteps(h *workspace.History, args []string) ([]*history.Step, error) {
 		return nil, err
 	}
 	if !isRange {
-		return []*history.Step{first}, nil
+		return []*steplog.Step{first}, nil
 	}
 	last, err := stepNamed(h, to)
 	if err != nil {
@@ -148,7 +148,7 @@ func diffSteps(h *workspace.History, args []string) ([]*history.Step, error) {
 	if last.Number < first.Number {
 		return nil, fmt.Errorf("%q: step %d came before step %d; want the older one first", args[0], last.Number, first.Number)
 	}
-	var out []*history.Step
+	var out []*steplog.Step
 	for _, s := range list {
 		if s.Number >= first.Number && s.Number <= last.Number {
 			out = append(out, s)

@@ -11,7 +11,8 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
-	"carrel/internal/history"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
 	"carrel/internal/workspace"
@@ -84,7 +85,7 @@ func listSteps(env *cmdenv.Env, cmd *cobra.Command, f *historyFlags) error {
 			break
 		}
 		soFar(env, h, s)
-		undo := s.Begin.Kind == history.StepUndo || s.Begin.Kind == history.StepRedo
+		undo := s.Begin.Kind == journal.StepUndo || s.Begin.Kind == journal.StepRedo
 		if undo && !f.all || path != "" && !s.Touches(path) || !s.Net() && !s.Open() && !f.all {
 			continue
 		}
@@ -185,7 +186,7 @@ func showStep(env *cmdenv.Env, f *historyFlags, name string) error {
 }
 
 // openStep opens the history of a project at a step.
-func openStep(env *cmdenv.Env, f *historyFlags, name string) (*workspace.History, *history.Step, error) {
+func openStep(env *cmdenv.Env, f *historyFlags, name string) (*workspace.History, *steplog.Step, error) {
 	h, err := f.open(env)
 	if err != nil {
 		return nil, nil, err
@@ -200,7 +201,7 @@ func openStep(env *cmdenv.Env, f *historyFlags, name string) (*workspace.History
 }
 
 // soFar has an open step tell what it has come to by now.
-func soFar(env *cmdenv.Env, h *workspace.History, s *history.Step) {
+func soFar(env *cmdenv.Env, h *workspace.History, s *steplog.Step) {
 	if !s.Open() {
 		return
 	}
@@ -210,7 +211,7 @@ func soFar(env *cmdenv.Env, h *workspace.History, s *history.Step) {
 }
 
 // stepNamed finds a step by its number.
-func stepNamed(h *workspace.History, name string) (*history.Step, error) {
+func stepNamed(h *workspace.History, name string) (*steplog.Step, error) {
 	n, err := strconv.ParseUint(name, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return nil, fmt.Errorf("step %q: want the number of one; `carrel history` lists them", name)

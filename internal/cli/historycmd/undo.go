@@ -12,6 +12,8 @@ import (
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
 	"carrel/internal/workspace"
@@ -132,16 +134,16 @@ func (f *undoFlags) request(env *cmdenv.Env) (workspace.Request, error) {
 	return req, err
 }
 
-func (f *undoFlags) mode() history.Mode {
+func (f *undoFlags) mode() journal.Mode {
 	switch {
 	case f.keepBoth:
-		return history.KeepBoth
+		return journal.KeepBoth
 	case f.skip:
-		return history.Skip
+		return journal.Skip
 	case f.force:
-		return history.Force
+		return journal.Force
 	}
-	return history.Abort
+	return journal.Abort
 }
 
 // steps finds out which steps are meant, newest first.
@@ -177,8 +179,8 @@ func (f *undoFlags) steps(h *workspace.History, args []string, req history.Reque
 	}
 	candidates := h.Log.Changes()
 	if req.Redo {
-		candidates = slices.DeleteFunc(slices.Clone(h.Log.Steps), func(s *history.Step) bool {
-			return s.Begin.Kind != history.StepUndo || s.UndoneBy != 0
+		candidates = slices.DeleteFunc(slices.Clone(h.Log.Steps), func(s *steplog.Step) bool {
+			return s.Begin.Kind != journal.StepUndo || s.UndoneBy != 0
 		})
 	}
 	var out []uint64

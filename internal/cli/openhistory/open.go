@@ -17,7 +17,7 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
-	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/policy"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
@@ -118,7 +118,7 @@ func tellClosed(env *cmdenv.Env, h *workspace.History, n uint64) error {
 	switch {
 	case s == nil:
 		fmt.Fprintf(env.Err, "carrel: an undo was interrupted before it changed anything\n")
-	case s.Begin.Kind == history.StepRun || s.Begin.Kind == history.StepJob:
+	case s.Begin.Kind == journal.StepRun || s.Begin.Kind == journal.StepJob:
 		fmt.Fprintf(env.Err, "carrel: step %d was interrupted; `carrel show %d` lists what it had done, `carrel undo --step %d` takes it back\n", n, n, n)
 	default:
 		fmt.Fprintf(env.Err, "carrel: the %s of step %d was interrupted and is finished now\n", s.Begin.Kind, s.Begin.Of)

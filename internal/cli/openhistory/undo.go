@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
 	"carrel/internal/workspace"
@@ -107,7 +108,7 @@ func tellUndo(env *cmdenv.Env, h *workspace.History, u Undo, v *history.Preview,
 	j := stepview.UndoOf(h, u.DryRun, v, v.Conflicts)
 	missing := 0
 	for _, x := range j.Unrestorable {
-		if x.Why != history.Ignored {
+		if x.Why != journal.Ignored {
 			missing++
 		}
 	}

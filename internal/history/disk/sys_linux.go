@@ -1,0 +1,215 @@
+package disk
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
+)
+
+// Trial is asked before each call by which the history looks at or changes a
+// store or a tree, and before each record. Tests make it fail, or end the process
+// there.
+var Trial func(call string) error
+
+// Synced is told of each sync just before it is made, and Seen of each state that
+// was looked at, which it may change: tests record what is on the disk when, and
+// give what they put there after a loss of power the inodes that it had.
+var (
+	Synced func(fd int, all bool)
+	Seen   func(*journal.State)
+)
+
+// ErrChanged is why something was left as it is that is not what it was a moment ago.
+var ErrChanged = errors.New("somebody changed it meanwhile")
+
+// Try asks [Trial].
+func Try(call string) error {
+	if Trial == nil {
+		return nil
+	}
+	return Trial(call)
+}
+
+// LinkAt gives an object another name, which has to be free.
+func LinkAt(dir int, name string, to int, as string) error {
+	if err := Try("link"); err != nil {
+		return err
+	}
+	return unix.Linkat(dir, name, to, as, 0)
+}
+
+// LinkOpen gives an open file another name. ENOENT or EPERM also where the kernel does
+// not let a user link by a descriptor, as it does since Linux 6.10 for an own one.
+func LinkOpen(fd, to int, as string) error {
+	if err := Try("link"); err != nil {
+		return err
+	}
+	return unix.Linkat(fd, "", to, as, unix.AT_EMPTY_PATH)
+}
+
+// RenameNew renames to a name that is free.
+func RenameNew(dir int, name string, to int, as string) error {
+	if err := Try("rename"); err != nil {
+		return err
+	}
+	return unix.Renameat2(dir, name, to, as, unix.RENAME_NOREPLACE)
+}
+
+// RenameOver renames, in the place of what has the name.
+func RenameOver(dir int, name string, to int, as string) error {
+	if err := Try("rename"); err != nil {
+		return err
+	}
+	return unix.Renameat(dir, name, to, as)
+}
+
+// Exchange lets two names change places.
+func Exchange(dir int, name string, with int, as string) error {
+	if err := Try("exchange"); err != nil {
+		return err
+	}
+	return unix.Renameat2(dir, name, with, as, unix.RENAME_EXCHANGE)
+}
+
+// UnlinkAt removes a name.
+func UnlinkAt(dir int, name string, flags int) error {
+	if err := Try("unlink"); err != nil {
+		return err
+	}
+	return unix.Unlinkat(dir, name, flags)
+}
+
+// MkdirAt makes a directory.
+func MkdirAt(dir int, name string, mode uint32) error {
+	if err := Try("mkdir"); err != nil {
+		return err
+	}
+	return unix.Mkdirat(dir, name, mode)
+}
+
+// MknodAt makes a file, a pipe or a socket.
+func MknodAt(dir int, name string, mode uint32) error {
+	if err := Try("mknod"); err != nil {
+		return err
+	}
+	return unix.Mknodat(dir, name, mode, 0)
+}
+
+// SymlinkAt makes a symlink.
+func SymlinkAt(target string, dir int, name string) error {
+	if err := Try("symlink"); err != nil {
+		return err
+	}
+	return unix.Symlinkat(target, dir, name)
+}
+
+// CreateAt makes a new file and opens it for writing.
+func CreateAt(dir int, name string) (int, error) {
+	if err := Try("create"); err != nil {
+		return -1, err
+	}
+	return unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+}
+
+// OpenAt opens what is there; it waits for nobody and follows nothing.
+func OpenAt(dir int, name string, flags int) (int, error) {
+	if err := Try("open"); err != nil {
+		return -1, err
+	}
+	return unix.Openat(dir, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+}
+
+// Truncate sets the size of a file.
+func Truncate(fd int, size int64) error {
+	if err := Try("truncate"); err != nil {
+		return err
+	}
+	return unix.Ftruncate(fd, size)
+}
+
+// Clone makes a file share the blocks of another one.
+func Clone(to, from int) error {
+	if err := Try("clone"); err != nil {
+		return err
+	}
+	return unix.IoctlFileClone(to, from)
+}
+
+// ChmodFd changes the mode of what is pinned, also by a descriptor for paths
+// only, which fchmod(2) does not take.
+func ChmodFd(fd int, mode uint32) error {
+	if err := Try("chmod"); err != nil {
+		return err
+	}
+	return unix.Fchmodat(unix.AT_FDCWD, ProcPath(fd), mode, 0)
+}
+
+func chownAt(dir int, name string, uid, gid uint32) error {
+	if err := Try("chown"); err != nil {
+		return err
+	}
+	return unix.Fchownat(dir, name, int(uid), int(gid), unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
+}
+
+// SetMtime follows no link; the name "" means the directory itself.
+func SetMtime(dir int, name string, mtime int64) error {
+	if err := Try("utimes"); err != nil {
+		return err
+	}
+	at := journal.Moment(mtime)
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Unix(), Nsec: int64(at.Nanosecond())}}
+	if name == "" {
+		return unix.UtimesNanoAt(unix.AT_FDCWD, ProcPath(dir), times, 0)
+	}
+	return unix.UtimesNanoAt(dir, name, times, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// SyncFile waits until a file or directory is on the disk.
+func SyncFile(fd int) error {
+	if err := Try("sync"); err != nil {
+		return err
+	}
+	if Synced != nil {
+		Synced(fd, false)
+	}
+	return unix.Fsync(fd)
+}
+
+// SyncAll brings the file system of a descriptor to the disk.
+func SyncAll(fd int) error {
+	if err := Try("sync"); err != nil {
+		return err
+	}
+	if Synced != nil {
+		Synced(fd, true)
+	}
+	return unix.Syncfs(fd)
+}
+
+// StoreError is a store that failed. Whoever asked for a change is not told
+// anything that would mean something about the change itself: an unlink that is
+// answered with ENOENT would count as done.
+type StoreError struct{ err error }
+
+// Error implements error.
+func (e *StoreError) Error() string { return "the history: " + e.err.Error() }
+
+// Unwrap implements the errors package's.
+func (e *StoreError) Unwrap() []error {
+	for _, own := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO} {
+		if errors.Is(e.err, own) {
+			return []error{own, e.err}
+		}
+	}
+	return []error{unix.EIO, e.err}
+}
+
+// OfStore marks an error as one of the store.
+func OfStore(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &StoreError{err}
+}
