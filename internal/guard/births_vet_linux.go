@@ -228,6 +228,9 @@ func (d *Decider) tame(dir, without string) error {
 	if err := unix.Fstatat(at, "info/attributes", &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.ENOENT && err != unix.ENOTDIR {
 		return errors.New("info/attributes is there")
 	}
+	if err := d.indexedIn(dir, dir); err != nil {
+		return err
+	}
 	return d.plain(at, dir)
 }
 
