@@ -27,6 +27,8 @@ var gitDirs = []gitNamed{
 	{"bare: a pager", bareRepository + "core.pager ./pg; git push -q ./bare.git main", hookIn("bare.git/pg"), "script -qec 'git -C bare.git log' /dev/null", "core.pager"},
 	{"bare: an alias", bareRepository + "alias.x '!./al'", hookIn("bare.git/al"), "git -C bare.git x", "alias.x"},
 	{"bare: an alias of the user's", bareRepository + "core.logAllRefUpdates true; git config --global alias.x '!./tools/al'", hookIn("bare.git/tools/al"), "git -C bare.git x", "alias.x"},
+	{"bare: a pager of the user's, below it", bareRepository + "core.logAllRefUpdates true; git push -q ./bare.git main; git config --global core.pager ./pg", hookIn("bare.git/info/pg"), "cd bare.git/info; script -qec 'git log' /dev/null", "core.pager"},
+	{".git: an alias of the user's, below it", "git config --global alias.x '!sh al'", hookIn(".git/info/al"), "cd .git/info; git x", "alias.x"},
 	{"bare: hooks of a worktree", bareRepository + "core.hooksPath hk; git push -q ./bare.git main; git -C bare.git worktree add -q $PWD/wt main", hookIn("wt/hk/pre-commit"), "git -C wt commit -q --allow-empty -m x", "core.hookspath"},
 	{"separate: a monitor", separate + "core.fsmonitor ./fs", hookIn("sepw/fs"), "git -C sepw status", "core.fsmonitor"},
 	{"separate: hooks", separate + "core.hooksPath hk", hookIn("sepw/hk/pre-commit"), "git -C sepw commit -q --allow-empty -m x", "core.hookspath"},
@@ -112,5 +114,35 @@ func TestOtherGitDirectoriesWork(t *testing.T) {
 		rm -rf bare.git moved.git nwt c sepw sepdir w3 sep2`, historyOn...)
 	if _, err := os.Lstat(w.project + "/bare.git"); err == nil {
 		t.Error("bare.git is there")
+	}
+}
+
+// TestWhatWaitsForARepository: what git would run by a relative name of the user's own
+// configuration is not there before the repository is.
+func TestWhatWaitsForARepository(t *testing.T) {
+	for _, c := range []struct{ name, inside, outside string }{
+		{"a repository", "mkdir b; " + hookIn("b/al") + "git init -q b", "b"},
+		{"a bare one", "mkdir b; " + hookIn("b/al") + "git init -q --bare b", "b"},
+		{"a bare one, below it", "mkdir b; " + hookIn("b/info/al") + "git init -q --bare b", "b/info"},
+		{"moved", "git init -q z; mkdir b; " + hookIn("b/al") + "mv z/.git b", "b"},
+		{"by a file", "git init -q z; mkdir b; " + hookIn("b/al") + "echo gitdir: ../z/.git > b/.git", "b"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.litter = true
+			w.repository()
+			w.outsideSh("git config --global alias.x '!sh al'")
+			r := w.run(append(historyOn, "--", "bash", "-c", c.inside)...)
+			w.plain("bash", "-c", "cd "+c.outside+" && git x")
+			if w.mark() {
+				t.Errorf("git ran it: %s", r)
+			}
+			w.plain("bash", "-c", "rm -rf b z; "+c.inside)
+			w.plain("bash", "-c", "cd "+c.outside+" && git x")
+			if !w.mark() {
+				t.Error("canary: outside it does not run either")
+			}
+		})
 	}
 }

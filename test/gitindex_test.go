@@ -62,6 +62,37 @@ func TestCraftedIndexes(t *testing.T) {
 	}
 }
 
+// TestIndexesBeforeDirectories: a directory becomes no git directory while an index has an
+// entry for its configuration or a hook, which git outside would write there.
+func TestIndexesBeforeDirectories(t *testing.T) {
+	head := "mkdir -p b/objects b/refs; echo 'ref: refs/heads/main' > b/HEAD"
+	for _, c := range []struct{ name, first, next string }{
+		{"a configuration", "add 100644 b/config", head},
+		{"one that lay there", "mkdir b; cat evil > b/config; git add b; git commit -qm x; rm -r b", head},
+		{"a hook", "add 100755 b/hooks/x", head},
+		{"moved", "add 100644 d/b/config", "mkdir d; mkdir -p c/objects c/refs; echo 'ref: refs/heads/main' > c/HEAD; mv c d/b"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.repository()
+			w.outsideSh("echo '[core]' > evil")
+			script := "add() { git update-index --add --cacheinfo $1,$(git hash-object -w evil),$2; }\n"
+			w.run(append(historyOn, "--", "bash", "-c", script+c.first)...)
+			r := w.run(append(historyOn, "--", "bash", "-c", c.next)...)
+			w.outsideSh("git checkout -q .")
+			if out := w.outsideSh("for d in b d/b; do test -d $d/objects -a -d $d/refs -a -f $d/HEAD && ls -d $d/config $d/hooks/x; done; true"); out != "" {
+				t.Errorf("git outside wrote %s: %s", out, r)
+			}
+		})
+	}
+	// One that is tracked can be restored.
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	w.outsideSh("git init -q --bare b; rm -r b/hooks; for d in b/objects b/refs; do touch $d/keep; done; git add b; git commit -qm b")
+	w.sh("set -e; rm -rf b; git checkout -q .; git -C b rev-parse --git-dir; git switch -qc other; git rm -rq b; git commit -qm none; git switch -q main; test -f b/config", historyOn...)
+}
+
 // TestIndexIsNotCut: a part of an index may say something else than the whole of it.
 func TestIndexIsNotCut(t *testing.T) {
 	w := newWorld(t, ordinary(t))

@@ -176,3 +176,14 @@ func TestHomeThatIsGranted(t *testing.T) {
 		}
 	})
 }
+
+// TestJujutsuIsHeld: the configuration of a repository of Jujutsu stays, and what is no
+// configuration in it can be written.
+func TestJujutsuIsHeld(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	config := w.write(w.project+"/.jj/repo/config.toml", "x = 1\n")
+	r := w.run(append(historyOn, "--", "bash", "-c", "mkdir -p .jj/repo/store q/repo; echo x > .jj/repo/store/x; cat .jj/repo/store/x; echo y > q/repo/config.toml; echo y >> .jj/repo/config.toml; mv .jj j; mv -T q .jj; mv -T q/repo .jj/repo")...)
+	if got := w.read(config); got != "x = 1\n" || r.out != "x\n" {
+		t.Errorf("%q: %s", got, r)
+	}
+}

@@ -172,8 +172,12 @@ func (d *draft) give(w *worker, r *request, of int) (handed, error) {
 		return handed{number: -1}, err
 	}
 	got := handed{number: int64(n)}
-	if r.flags&unix.O_TRUNC != 0 && r.flags&unix.O_ACCMODE != unix.O_ACCMODE {
+	switch {
+	case r.flags&unix.O_TRUNC == 0 || r.flags&unix.O_ACCMODE == unix.O_ACCMODE:
+	case r.writes():
 		got.cut = unix.Ftruncate(fd, 0)
+	default:
+		got.cut = unix.Truncate("/proc/self/fd/"+strconv.Itoa(fd), 0)
 	}
 	return got, nil
 }

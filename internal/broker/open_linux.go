@@ -255,13 +255,13 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 }
 
 // decideOpen decides an open that makes a file or opens it for writing. Nobody can put
-// anything into it by one for reading: then there is nothing to vet.
+// anything into it by one for reading: then there is nothing to vet, unless it is cut.
 func (w *worker) decideOpen(r *request, ch *Change) (Verdict, error) {
 	v, err := w.decide(ch)
 	if err != nil {
 		return v, err
 	}
-	if v.Allowed && !r.writes() {
+	if v.Allowed && !r.writes() && (ch.Op == OpCreate || r.flags&unix.O_TRUNC == 0) {
 		v.Vet = nil
 	}
 	if !v.Allowed {

@@ -132,6 +132,47 @@ func blocksOf(body []byte, starts []int) bool {
 	return next == uint64(len(starts))
 }
 
+// IndexOtherwise judges by its names an index that was written for names of objects of
+// another length than hash. Git reads it all the same, and believes what an entry says of
+// its length; nil is also what it gives up on.
+func IndexOtherwise(text []byte, hash int, check func(name string) error) error {
+	const header, stat, said, extended = 12, 40, 4 + 4 + 4, 0x4000
+	if len(text) < header || string(text[:4]) != "DIRC" {
+		return nil
+	}
+	var bad error
+	count, at := binary.BigEndian.Uint32(text[8:]), header
+	if last := len(text) - said - 2*hash; binary.BigEndian.Uint32(text[4:]) > 3 || last >= 0 && string(text[last:last+4]) == "EOIE" {
+		return errors.New("its entries are in an order that is not followed")
+	}
+	for ; count > 0 && at+stat+hash+4 <= len(text); count-- {
+		start := at
+		at += stat + hash + 2
+		flags := int(binary.BigEndian.Uint16(text[at-2:]))
+		if flags&extended != 0 {
+			if binary.BigEndian.Uint16(text[at:])&^0x6000 != 0 {
+				return nil // bits that no git knows
+			}
+			at += 2
+		}
+		name, _, _ := bytes.Cut(text[at:], []byte{0})
+		length := flags & 0xfff
+		if length == 0xfff {
+			length = len(name)
+		}
+		for _, n := range []int{length, length + 1} { // with the byte in which git expects the end
+			if err := check(string(name[:min(n, len(name))])); bad == nil {
+				bad = err
+			}
+		}
+		at = start + (at-start+length+8)&^7
+	}
+	if bad == nil && count > 0 {
+		bad = errShort // what git takes for the rest is not known
+	}
+	return bad
+}
+
 // offsetNumber reads a number as those of OFS_DELTA entries are written (gitformat-pack(5)),
 // and how many bytes it takes: 0 where there is none.
 func offsetNumber(text []byte) (value uint64, n int) {

@@ -202,3 +202,40 @@ func BenchmarkIndexEntries(b *testing.B) {
 		}
 	}
 }
+
+// TestIndexOtherwise: what git would read in an index that is meant for another length of
+// names, with what it does not look at.
+func TestIndexOtherwise(t *testing.T) {
+	file := func(count byte, entries string) []byte {
+		return []byte("DIRC\x00\x00\x00\x02\x00\x00\x00" + string(count) + entries)
+	}
+	entry := func(flags, name string) string {
+		e := strings.Repeat("\x00", 60) + flags + name
+		return e + strings.Repeat("\x00", 8-len(e)%8)
+	}
+	for what, c := range map[string]struct {
+		text []byte
+		good bool
+	}{
+		"none":                   {file(0, ""), true},
+		"a name":                 {file(1, entry("\x00\x01", "a")), true},
+		"one out of the tree":    {file(1, entry("\x00\x04", "../a")), false},
+		"its end not looked at":  {file(1, entry("\x00\x03", "../a")), false},
+		"of unknown length":      {file(1, entry("\x0f\xff", "../a")), false},
+		"behind another":         {file(2, entry("\x00\x01", "a")+entry("\x00\x04", "../a")), false},
+		"with more flags":        {file(1, entry("\x40\x04", "\x20\x00../a")), false},
+		"with unknown ones":      {file(1, entry("\x40\x04", "\x01\x00../a")), true},
+		"too few":                {file(2, entry("\x00\x01", "a")), false},
+		"in an order of its own": {file(1, entry("\x00\x01", "a")+"EOIE"+strings.Repeat("\x00", 8+2*SHA1)), false},
+	} {
+		err := IndexOtherwise(c.text, SHA1, func(name string) error {
+			if strings.HasPrefix(name, "..") {
+				return errors.New("out of the tree")
+			}
+			return nil
+		})
+		if (err == nil) != c.good {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

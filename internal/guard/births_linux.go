@@ -56,6 +56,18 @@ func (d *Decider) bornAround(at string) string {
 	return ""
 }
 
+// bornBelow says whether a directory is, or holds, a git directory made inside.
+func (d *Decider) bornBelow(dir string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for at := range d.born {
+		if pathname.Within(at, dir) {
+			return true
+		}
+	}
+	return false
+}
+
 // newGitDir says whether a directory of this name is one that git makes: a
 // repository, a worktree's or a submodule's part of one.
 func newGitDir(at string) bool {

@@ -54,9 +54,15 @@ func (d *Decider) takes(ch *broker.Change, at string) string {
 	if dir := d.gitAround(at); dir != "" && !pathname.Within(to, dir) {
 		return "a directory of it stays in it"
 	}
-	if !d.madeSince(at) { // what came into one that was made inside was looked at on its way
+	since := d.madeSince(at)
+	if !since { // what came into one that was made inside was looked at on its way
 		if why := d.leaves(at, to); why != "" {
 			return why
+		}
+	}
+	if !since || d.bornBelow(at) {
+		if err := d.indexedIn(to, at); err != nil {
+			return err.Error()
 		}
 	}
 	for _, tree := range d.ledSince(at) {

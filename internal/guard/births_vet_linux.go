@@ -4,16 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
-	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/protect"
 
@@ -76,9 +73,8 @@ func (d *Decider) vet(at, name string, text []byte) error {
 		if err := d.vetConfig(dir, text); err != nil || name != "config" {
 			return err
 		}
-		now, err := gitdir.Read(dir+"/config", maxVetted)
-		if (err != nil && !gitdir.IsMissing(err) || hashBy(now) != hashBy(text)) && indexBelow(dir) {
-			return errors.New("it would change how long names of objects are, and there is an index")
+		if d.hashOf(dir) != hashBy(text) && len(indexesBelow(dir)) > 0 {
+			return errHash
 		}
 		return indexAs(dir, hashBy(text))
 	case "gitdir": // "worktree repair" writes there
@@ -93,7 +89,7 @@ func (d *Decider) vet(at, name string, text []byte) error {
 	if to := strings.TrimRight(string(text), "\n"); to != "" && (to != "../.." || path.Base(path.Dir(dir)) != "worktrees") {
 		return fmt.Errorf("git would take its configuration from %q; that of a worktree is in ../.. of it", to)
 	}
-	return nil
+	return indexAs(dir, hashIn(path.Dir(path.Dir(dir))))
 }
 
 // probe says whether a change is the symlink by which git init finds out
@@ -208,6 +204,9 @@ func (d *Decider) tame(dir, without string) error {
 		return err
 	}
 	defer unix.Close(at)
+	if !isThere(dir+"/config") && !linked(dir) && d.hashOf(dir) != gitconf.SHA1 && len(indexesBelow(dir)) > 0 {
+		return errHash // from now on it is read as without a configuration
+	}
 	for _, name := range []string{"config", "config.worktree", "commondir"} {
 		if name == without {
 			continue
@@ -229,34 +228,10 @@ func (d *Decider) tame(dir, without string) error {
 	if err := unix.Fstatat(at, "info/attributes", &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.ENOENT && err != unix.ENOTDIR {
 		return errors.New("info/attributes is there")
 	}
+	if err := d.indexedIn(dir, dir); err != nil {
+		return err
+	}
 	return d.plain(at, dir)
-}
-
-// indexAs judges the index of a git directory for a length of names.
-func indexAs(dir string, hash int) error {
-	text, err := unshared(unix.AT_FDCWD, dir+"/index", maxIndex)
-	switch {
-	case err == unix.ENOENT || err == unix.ENOTDIR:
-		return nil
-	case err == nil:
-		err = vetIndex(text, hash, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("index: %w", err)
-	}
-	return nil
-}
-
-// indexBelow says whether there is an index anywhere in a directory.
-func indexBelow(dir string) bool {
-	found := false
-	_ = filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
-		if found = found || err != nil || !e.IsDir() && protect.Index(e.Name(), true); found {
-			return filepath.SkipAll
-		}
-		return nil
-	})
-	return found
 }
 
 // plain looks for what is neither file nor directory: git would write where a link leads,
@@ -270,6 +245,10 @@ func (d *Decider) plain(dir int, at string) error {
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFREG {
 			return st.Mode&unix.S_IFMT != unix.S_IFDIR
+		}
+		if part, _, _ := strings.Cut(strings.TrimPrefix(p.Name, "./"), "/"); part != "refs" && part != "logs" && d.waits(path.Join(at, p.Name), at) {
+			why = errors.New("git would run it")
+			return true
 		}
 		j := d.judge(path.Join(at, p.Name))
 		if j.vet == nil {

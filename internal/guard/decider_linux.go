@@ -197,7 +197,14 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		}
 		return broker.Verdict{Allowed: true}
 	}
-	return d.byName(ch, at)
+	v := d.byName(ch, at)
+	if hash, ok := d.rehashed(ch, at); ok && v.Allowed {
+		if err := otherwise(path.Dir(at), hash); err != nil {
+			return d.refusal(at, "in a git directory: "+err.Error(), "default", at)
+		}
+		v.Alone = true
+	}
+	return v
 }
 
 // granted says whether the user named the place, or one around it below the

@@ -180,37 +180,6 @@ func ordinary[T string | []byte](name T) bool {
 	return len(name) > 0 && name[len(name)-1] != '/'
 }
 
-// hashOf gives how long names of objects are in the repository of a git directory: as its
-// configuration says, which a worktree has in ../.. of its part. 0: that cannot be read.
-func (d *Decider) hashOf(dir string) int {
-	if path.Base(path.Dir(dir)) == "worktrees" {
-		dir = path.Dir(path.Dir(dir))
-	}
-	text, err := gitdir.Read(dir+"/config", maxVetted)
-	if around := d.gitAround(dir + "/x"); gitdir.IsMissing(err) && around != "" {
-		text, err = gitdir.Read(around+"/config", maxVetted)
-	}
-	if err != nil && !gitdir.IsMissing(err) {
-		return 0
-	}
-	return hashBy(text)
-}
-
-// hashBy is what a configuration says of that.
-func hashBy(config []byte) int {
-	entries, _ := gitconf.Parse(config)
-	hash := gitconf.SHA1
-	for _, e := range entries {
-		if strings.EqualFold(e.Name(), "extensions.objectformat") {
-			hash = gitconf.SHA1
-			if strings.EqualFold(e.Value, "sha256") {
-				hash = gitconf.SHA256
-			}
-		}
-	}
-	return hash
-}
-
 // vetResolved judges the list of files of which git keeps how a conflict was resolved
 // (rerere): at the next commit it copies what they hold then into the repository.
 func (d *Decider) vetResolved(at, text string) error {

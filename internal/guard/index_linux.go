@@ -91,6 +91,52 @@ func (d *Decider) vetIndexOf(dir string, before, after []byte) error {
 	return nil
 }
 
+// indexedIn says why a directory in a working tree may not become a git directory, or what
+// is at from may not come to its place: there is an entry in the index for a file that git
+// acts on, and git would write it there.
+func (d *Decider) indexedIn(dir, from string) error {
+	for tree := path.Dir(dir); len(tree) > 1; tree = path.Dir(tree) {
+		if !isTree(tree) {
+			continue
+		}
+		git := gitdir.Of(tree)
+		text, err := gitdir.Read(git+"/index", maxIndex)
+		if gitdir.IsMissing(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		hash, in := d.hashOf(git), dir[len(tree)+1:]+"/"
+		if err := vetIndex(text, hash, func(e gitconf.IndexEntry) error {
+			name, below := strings.CutPrefix(string(e.Name), in)
+			if below && controls(name, func(of string) bool { return from == dir || protect.BareRepository(holds(path.Join(from, of), "")) }) &&
+				!d.lies(from+"/"+name, indexEntry{object: string(e.Object), mode: e.Mode}, hash) {
+				return fmt.Errorf("git would write to %q in it", name)
+			}
+			return nil
+		}); err != nil {
+			return fmt.Errorf("the index of %s: %w", tree, err)
+		}
+	}
+	return nil
+}
+
+// controls says whether a path has a part by which git runs programs, in a directory of which
+// that is one of git's.
+func controls(name string, gits func(of string) bool) bool {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		switch part {
+		case "config", "config.worktree", "hooks", "commondir", "info":
+			if gits(strings.Join(parts[:i], "/")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // checkedOutFrom gives the working tree that git writes to by the index of a git directory,
 // "" where there is none.
 func (d *Decider) checkedOutFrom(dir string) string {

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
 	"carrel/internal/gitdir"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 
 	"golang.org/x/sys/unix"
@@ -174,8 +175,41 @@ func reachesAnywhere(ch *broker.Change, at string, t *gitconf.Target) bool {
 func isTree(dir string) bool { return isThere(dir + "/.git") }
 
 // runsIn says whether git may run programs by a path that starts in a directory: in a
-// working tree, and in a git directory without one.
-func runsIn(dir string) bool { return isTree(dir) || gitDirectory(dir) }
+// working tree, and anywhere in a git directory, as git stays where it was started there.
+// Not so where references are: their names are as those of any file.
+func runsIn(dir string) bool {
+	if isTree(dir) {
+		return true
+	}
+	for at := dir; len(at) > 1; at = path.Dir(at) {
+		if path.Base(at) == ".git" || gitDirectory(at) {
+			part, _, _ := strings.Cut(strings.TrimPrefix(dir[len(at):], "/"), "/")
+			return part != "refs" && part != "logs"
+		}
+	}
+	return false
+}
+
+// waits says whether a file is one that git would run by its name, as the user's own
+// configuration says, if there were a repository; in is where that would begin. What the
+// project has under the same name may be there.
+func (d *Decider) waits(at, in string) bool {
+	return slices.ContainsFunc(d.named.start, func(t gitconf.Target) bool {
+		dir, ok := strings.CutSuffix(at, "/"+t.Rest)
+		return ok && t.Rest != "" && !t.Near && pathname.Within(dir, in) && !sameText(at, d.treeOfOwn()+"/"+t.Rest)
+	})
+}
+
+// waitsIn gives such a file that starts in a directory itself, "" for none.
+func (d *Decider) waitsIn(dir string) string {
+	for i := range d.named.start {
+		at := dir + "/" + d.named.start[i].Rest
+		if st, err := os.Lstat(at); err == nil && !st.IsDir() && d.waits(at, dir) {
+			return at
+		}
+	}
+	return ""
+}
 
 // copies decides a change of a target in another working tree of the repository, false
 // where it is refused: what is there may go, or become what the same name of the project

@@ -13,11 +13,15 @@ import (
 	"carrel/internal/protect"
 )
 
-// pointer decides a change of a ".git" that is no directory: it says where the repository
+// pointer decides a change of a ".git". One that is no directory says where the repository
 // is, and a program inside writes in places where no change is decided.
 func (d *Decider) pointer(ch *broker.Change, at string) broker.Verdict {
 	switch {
 	case d.c.Restoring || ch.Asked:
+	case ch.Op == broker.OpMkdir:
+		if waits := d.waitsIn(path.Dir(at)); waits != "" {
+			return d.refusal(at, "protected name: .git: git would run "+waits, "default", at)
+		}
 	case ch.Op == broker.OpCreate, ch.Op == broker.OpOpen && ch.Kind == broker.KindFile, ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindFile:
 		v := d.refusal(at, "protected name: .git", "default", at)
 		v.Allowed, v.Vet = true, func(before, after []byte) error { return d.points(path.Dir(at), string(before), string(after)) }
@@ -110,7 +114,7 @@ func (d *Decider) leads(text, dir string) bool {
 // returns says whether a rename gives a repository that was made inside its name again:
 // whatever it was called meanwhile, what is in it was judged.
 func (d *Decider) returns(ch *broker.Change, at string) bool {
-	return ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindDir && d.folded(path.Base(at), at) == ".git" && d.bears(ch.Path) && d.gitAround(at) == "" && d.tame(ch.Path, "") == nil
+	return ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindDir && d.folded(path.Base(at), at) == ".git" && d.bears(ch.Path) && d.gitAround(at) == "" && d.waitsIn(path.Dir(at)) == "" && d.tame(ch.Path, "") == nil
 }
 
 // odd says why something that is neither file nor directory may not be made: git outside

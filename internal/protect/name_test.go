@@ -43,7 +43,7 @@ func TestName(t *testing.T) {
 		// twins
 		{"opencode.jsonc", Protected}, {".devcontainer.json", Protected}, {"lefthook.yaml", Protected}, {"lefthook.toml", Protected}, {"lefthook-local.yml", Protected},
 		{"mise.local.toml", Protected}, {".mise/config.toml", Protected}, {".mise.dev.toml", Protected}, {".nvimrc", Protected}, {".lvimrc", Protected}, {".pdbrc", Protected},
-		{".hg/hgrc", Protected}, {".envrc.private", Protected}, {".helix/languages.toml", Protected}, {".mvn/jvm.config", Protected}, {".zed/tasks.json", Protected},
+		{".hg/hgrc", Protected}, {".jj/repo/config.toml", Protected}, {"a/.jj/repo/config.toml", Listed}, {".jj/repo/store/x", None}, {".envrc.private", Protected}, {".helix/languages.toml", Protected}, {".mvn/jvm.config", Protected}, {".zed/tasks.json", Protected},
 		{".qwen/settings.json", Protected}, {".qwen/plans/x", Listed}, {"crush.json", Protected}, {".amp/settings.json", Protected}, {".amazonq/mcp.json", Protected},
 		{".factory/hooks/x", Protected}, {".junie/mcp/x", Listed}, {".continue/mcp.json", Protected}, {".windsurf/hooks.json", Protected}, {".kiro/settings/mcp.json", Protected},
 		{".claude/plugins/x", Protected}, {".agents/skills/x", Protected}, {".bashrc", Listed}, {".gitconfig", Listed}, {".github/hooks/x.json", Listed},

@@ -55,7 +55,7 @@ func names() []rule {
 		// work; both only choose among what the configuration holds.
 		hint(".gitmodules", "submodule addresses"), hint(".gitattributes", "chooses among configured filters and drivers"),
 		protected(".hg/hgrc", "Mercurial runs what it names"), protected(".hg/hgrc-not-shared", "Mercurial runs what it names"), hint(".hg/sharedpath", "leads Mercurial elsewhere"),
-		hint(".jj/repo/config.toml", "Jujutsu runs what it names"), hint(".sl/config", "Sapling runs what it names"), hintDir("_darcs/prefs", "darcs runs what it names"),
+		protected(".jj/repo/config.toml", "Jujutsu runs what it names"), hint(".sl/config", "Sapling runs what it names"), hintDir("_darcs/prefs", "darcs runs what it names"),
 		// Editors and debuggers act on opening a project.
 		protectedDir(".vscode", "editor tasks"), protectedDir(".idea", "editor tasks"), protectedDir(".run", "editor tasks"), protectedDir(".devcontainer", "container set-up"),
 		protected(".devcontainer.json", "container set-up"), protected("*.code-workspace", "editor tasks"), protectedDir(".zed", "editor tasks"),

@@ -1,0 +1,84 @@
+//go:build linux
+
+package e2e
+
+import "testing"
+
+// twoWays is a program that writes an index with an entry for ../esc if it is read for
+// names of objects of one length, and with harmless ones if read for the other length.
+const twoWays = `cat > gen.py <<'P'
+import hashlib, os, struct, sys, zlib
+at, evil = sys.argv[1], hashlib.new(sys.argv[2])
+n = evil.digest_size
+def pad(entry): return entry + b"\0" * (8 - len(entry) % 8)
+def entry(mode, object, name, length=None): return pad(struct.pack(">10I", 0, 0, 0, 0, 0, 0, mode, 0, 0, 0) + object + struct.pack(">H", len(name) if length is None else length) + name)
+blob = b"blob 5\0evil\n"
+evil.update(blob)
+os.makedirs(at + "/objects/" + evil.hexdigest()[:2], exist_ok=True)
+open(at + "/objects/" + evil.hexdigest()[:2] + "/" + evil.hexdigest()[2:], "wb").write(zlib.compress(blob))
+if n == 20:
+    jump = 200
+    first = entry(0o100644, b"\2" * 20 + struct.pack(">H", jump) + b"!a" + b"\0" * 8, b"a")
+else:
+    jump = 0x141
+    first = entry(0o160000, b"\2" * 20, b"!b/ccccccc\1A" + b"x" * 20)
+text = b"DIRC" + struct.pack(">II", 2, 2) + first + entry(0o100644, b"\1" * (52 - n), b"c")
+second = 12 + (42 + n + jump + 8) // 8 * 8
+body = b"\0" * (second - len(text) - 8) + entry(0o100644, evil.digest(), b"../esc") + (b"ZZZZ" + struct.pack(">I", 12) if n == 20 else b"\0" * 12)
+open(at + "/index", "wb").write(text + b"ZZZZ" + struct.pack(">I", len(body)) + body + b"\0" * (52 - n))
+P
+head() { mkdir -p $1/objects $1/refs; echo 'ref: refs/heads/main' > $1/HEAD; }
+`
+
+// otherHashes leave a repository in a working tree "sub" of which the index was looked at
+// for names of objects of another length than git reads it for.
+var otherHashes = []struct{ name, leave string }{
+	{"the configuration removed", `git init -q --object-format=sha256 sub; python3 gen.py sub/.git sha1; rm sub/.git/config`},
+	{"moved", `git init -q --object-format=sha256 sub; python3 gen.py sub/.git sha1; mv sub/.git/config sub/.git/c`},
+	{"cut by an open for reading", `git init -q --object-format=sha256 sub; python3 gen.py sub/.git sha1; python3 -c 'import os; os.open("sub/.git/config", os.O_RDONLY | os.O_TRUNC)'`},
+	{"one in a git directory, without a configuration", `git init -q --object-format=sha256 o; head o/.git/foo; python3 gen.py o/.git/foo sha1; mkdir sub; echo 'gitdir: ../o/.git/foo' > sub/.git`},
+	{"one there, the index first", `git init -q --object-format=sha256 o; mkdir o/.git/foo; python3 gen.py o/.git/foo sha1; head o/.git/foo; mkdir sub; echo 'gitdir: ../o/.git/foo' > sub/.git`},
+	{"where parts of worktrees are", `head .git/worktrees/x; printf '[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n' > .git/worktrees/x/config; python3 gen.py .git/worktrees/x sha256; mkdir sub; echo 'gitdir: ../.git/worktrees/x' > sub/.git`},
+	{"a worktree's part that is one no more", `git init -q --object-format=sha256 o; head o/.git/worktrees/x; echo ../.. > o/.git/worktrees/x/commondir; python3 gen.py o/.git/worktrees/x sha1; rm o/.git/worktrees/x/commondir; mkdir sub; echo 'gitdir: ../o/.git/worktrees/x' > sub/.git`},
+}
+
+// TestIndexesOfOtherHashes: git outside reads no index for names of objects of another
+// length than it was judged by. Each is tried without walls first.
+func TestIndexesOfOtherHashes(t *testing.T) {
+	for _, c := range otherHashes {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			escaped := func(dir string, inside bool) bool {
+				w.outsideSh("mkdir -p " + dir + " && cd " + dir + " && git init -q -b main .")
+				script := twoWays + c.leave + "\ntrue\n"
+				if inside {
+					t.Log(w.run(append(historyOn, "--", "bash", "-c", script)...))
+				} else {
+					w.outsideSh("cd " + dir + "\n" + script)
+				}
+				w.outsideSh("git -C " + dir + "/sub checkout -q -f .; true")
+				return exists(dir + "/esc")
+			}
+			if !escaped(w.outside+"/free/a", false) {
+				t.Fatal("without walls git writes nothing: it does no harm")
+			}
+			if escaped(w.project, true) {
+				t.Error("git outside wrote a file outside of the working tree")
+			}
+		})
+	}
+}
+
+// TestOtherHashesWork: repositories with long names of objects are made, copied and removed.
+func TestOtherHashesWork(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	w.sh(`set -e
+		for i in 1 2; do
+			git init -q --object-format=sha256 a; cd a; seq 500 | xargs touch; mkdir d; touch d/x 'a b'
+			git add .; git -c user.name=a -c user.email=a@b commit -qm x; git worktree add -q ../b; cd ..
+			cp -r a c; mv c d; git -C d status --short; git clone -q a e; git -C e status --short
+			git -C a worktree remove b; rm -rf a d e
+		done`, historyOn...)
+}
