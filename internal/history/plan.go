@@ -47,6 +47,9 @@ type action struct {
 	was State
 	// last is where it was known last, which is asked for.
 	last string
+	// dir is the path of its directory before anything is done: the plan may move that, and
+	// another to its place. "" is one that the plan makes.
+	dir string
 }
 
 // parks says whether what is taken never leaves its file system: its root has it
@@ -110,7 +113,7 @@ type Plan struct {
 	pre     []Pre            // of the undo, as a step
 	posts   []Post           // of the undo: what will be there, without its state
 	beyond  []Beyond         // of the undo: what will only have names outside
-	parents map[string]State // directories that something is changed in, as they were
+	parents map[string]State // directories that something is changed in, as they were and where
 	skips   bool             // there are conflicts: with Skip something stays
 }
 

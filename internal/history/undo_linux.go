@@ -384,21 +384,19 @@ func (u *undo) keepParents(p *Plan) error {
 	last := make(map[string]int) // of what may change such a directory
 	for i := range p.actions {
 		a := &p.actions[i]
-		at := strings.LastIndexByte(string(a.Path), '/')
-		if at <= 0 || a.Verb == meta || isRoot(u.roots, string(a.Path)) {
+		if a.dir == "" || a.Verb == meta || isRoot(u.roots, string(a.Path)) {
 			continue
 		}
-		dir := string(a.Path[:at])
-		st, seen := p.parents[dir]
+		st, seen := p.parents[a.dir]
 		if !seen {
 			var err error
-			if st, err = lookIn(u.roots, dir); err != nil {
-				return fmt.Errorf("looking at %q: %w", dir, err)
+			if st, err = lookIn(u.roots, a.dir); err != nil {
+				return fmt.Errorf("looking at %q: %w", a.dir, err)
 			}
-			p.parents[dir] = st
+			p.parents[a.dir] = st
 		}
 		if st.Kind == Dir && (a.Verb == swap || a.Verb == rewrite) && !known[st.ID] {
-			last[dir] = i
+			last[a.dir] = i
 		}
 	}
 	if len(last) == 0 {
@@ -407,10 +405,9 @@ func (u *undo) keepParents(p *Plan) error {
 	with := make([]action, 0, len(p.actions)+len(last))
 	for i, a := range p.actions {
 		with = append(with, a)
-		if at := strings.LastIndexByte(string(a.Path), '/'); at > 0 {
-			if n, is := last[string(a.Path[:at])]; is && n == i { // here: it may be moved later
-				with = append(with, action{Verb: meta, Path: a.Path[:at], State: p.parents[string(a.Path[:at])]})
-			}
+		if n, is := last[a.dir]; is && n == i { // here: it may be moved later
+			at := strings.LastIndexByte(string(a.Path), '/')
+			with = append(with, action{Verb: meta, Path: a.Path[:at], State: p.parents[a.dir]})
 		}
 	}
 	p.actions = with
