@@ -37,7 +37,11 @@ func setMeta(dir int, name string, st *State) error {
 	if now.Mtime == st.Mtime {
 		return nil
 	}
-	return setMtime(dir, name, st.Mtime)
+	err = setMtime(dir, name, st.Mtime)
+	if err == unix.EPERM && now.Kind == Dir && now.UID == st.UID && now.UID != uint32(os.Geteuid()) {
+		return nil // only its owner may set it, also where others may write in it
+	}
+	return err
 }
 
 // ofOthers makes what may not be done an error that says why, where the reason is
