@@ -92,6 +92,8 @@ func (c *carrier) act(op *graph.Op) error {
 		}
 	} else if a.Path = journal.Bytes(c.now(op.At)); a.Path == "" {
 		return fmt.Errorf("%q: the directory that it was in is not there", op.At.Name)
+	} else if d := c.dir(op.At.Dir); d.ok {
+		a.Known.Dir = d.path
 	}
 	switch op.Verb {
 	case graph.PutAside:

@@ -29,6 +29,11 @@ func (w *Writer) abort(p *Plan) error {
 				return fmt.Errorf("looking at %q again: %w", at, err)
 			}
 		}
+		for i := range p.actions {
+			if a := &p.actions[i]; a.Verb == journal.Rewrite { // what was kept of it is in it again
+				w.unuse(a.To.Number)
+			}
+		}
 	}
 	err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Aborted: true}})
 	w.step, w.tree = 0, nil

@@ -39,7 +39,7 @@ type Plan struct {
 	pre     []journal.Pre            // of the undo, as a step
 	posts   []journal.Post           // of the undo: what will be there, without its state
 	beyond  []journal.Beyond         // of the undo: what will only have names outside
-	parents map[string]journal.State // directories that something is changed in, as they were
+	parents map[string]journal.State // directories that something is changed in, as they were and where
 	skips   bool                     // there are conflicts: with Skip something stays
 }
 

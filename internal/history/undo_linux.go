@@ -381,21 +381,19 @@ func (u *undo) keepParents(p *Plan) error {
 	last := make(map[string]int) // of what may change such a directory
 	for i := range p.actions {
 		a := &p.actions[i]
-		at := strings.LastIndexByte(string(a.Path), '/')
-		if at <= 0 || a.Verb == journal.SetMeta || disk.IsRoot(u.roots, string(a.Path)) {
+		if a.Known.Dir == "" || a.Verb == journal.SetMeta || disk.IsRoot(u.roots, string(a.Path)) {
 			continue
 		}
-		dir := string(a.Path[:at])
-		st, seen := p.parents[dir]
+		st, seen := p.parents[a.Known.Dir]
 		if !seen {
 			var err error
-			if st, err = disk.LookIn(u.roots, dir); err != nil {
-				return fmt.Errorf("looking at %q: %w", dir, err)
+			if st, err = disk.LookIn(u.roots, a.Known.Dir); err != nil {
+				return fmt.Errorf("looking at %q: %w", a.Known.Dir, err)
 			}
-			p.parents[dir] = st
+			p.parents[a.Known.Dir] = st
 		}
 		if st.Kind == journal.Dir && (a.Verb == journal.Swap || a.Verb == journal.Rewrite) && !known[st.ID] {
-			last[dir] = i
+			last[a.Known.Dir] = i
 		}
 	}
 	if len(last) == 0 {
@@ -404,10 +402,9 @@ func (u *undo) keepParents(p *Plan) error {
 	with := make([]journal.Action, 0, len(p.actions)+len(last))
 	for i, a := range p.actions {
 		with = append(with, a)
-		if at := strings.LastIndexByte(string(a.Path), '/'); at > 0 {
-			if n, is := last[string(a.Path[:at])]; is && n == i { // here: it may be moved later
-				with = append(with, journal.Action{Verb: journal.SetMeta, Path: a.Path[:at], State: p.parents[string(a.Path[:at])]})
-			}
+		if n, is := last[a.Known.Dir]; is && n == i { // here: it may be moved later
+			at := strings.LastIndexByte(string(a.Path), '/')
+			with = append(with, journal.Action{Verb: journal.SetMeta, Path: a.Path[:at], State: p.parents[a.Known.Dir]})
 		}
 	}
 	p.actions = with

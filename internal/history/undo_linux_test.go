@@ -420,3 +420,36 @@ func TestUndoStoppedInTheMiddle(t *testing.T) {
 		})
 	}
 }
+
+// TestAFailedUndoLeavesNoCopies: what was kept of a file of several names before it was
+// rewritten goes from the history when the file has it again.
+func TestAFailedUndoLeavesNoCopies(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	for _, name := range []string{"a", "l1"} {
+		d.begin(t)
+		d.write(t, name, "changed")
+		d.end(t)
+	}
+	d.close(t)
+	before := snapshot(t, d.root)
+	asked, no := 0, errors.New("no")
+	_, err := d.undo(t, Request{Steps: []uint64{1, 2}, Allow: func(r *Restoration) error {
+		if r.Path != d.at("a") {
+			return nil
+		}
+		if asked++; asked == 2 { // the first time nothing was done yet
+			return no
+		}
+		return nil
+	}})
+	if !errors.Is(err, no) || errors.Is(err, errUnfinished) {
+		t.Errorf("asked %d times, and then %v", asked, err)
+	}
+	if diff := apart(snapshot(t, d.root), before); diff != "" {
+		t.Errorf("after it was stopped:\n%s", diff)
+	}
+	if v, err := d.store.Verify(); err != nil || len(v.Faults) > 0 {
+		t.Errorf("%v: %+v", err, v)
+	}
+}

@@ -47,6 +47,9 @@ type Action struct {
 type Known struct {
 	Was  State  // of In, before
 	Last string // where it was last, which is asked for
+	// Dir is the path of its directory before anything is done: the plan may move that, and
+	// another to its place. "" is one that the plan makes.
+	Dir string
 }
 
 // Parks says whether what is taken never leaves its file system: its root has it
