@@ -1,6 +1,6 @@
 // Command carrel runs agents and other programs behind walls. See internal/cli
-// for the commands; this file only decides which of its three parts a process
-// is: the stage, a helper inside the walls, or the program itself.
+// for the commands, and for which face of the program a process is: the stage, a helper
+// inside the walls, the supervisor of a named workspace, or the program itself.
 package main
 
 import (

@@ -39,6 +39,6 @@
 // versions is trusted as far as the directory that it lies in. Logins kept in
 // a desktop keyring are out of reach inside.
 //
-// The package imports nothing of this module but policy. Recognition and the
+// The package imports nothing of this module but policy and safefile. Recognition and the
 // table are pure; only host_os.go and the state files touch the file system.
 package agents

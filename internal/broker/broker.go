@@ -1,4 +1,5 @@
-// Package broker is the one place where a workspace's files change.
+// Package broker answers the trapped system calls that change a workspace's files: it
+// resolves the path, has the change decided and recorded, and carries it out.
 //
 // Inside the walls the workspace's roots are mounted read-only. A seccomp filter
 // stops every system call that would change them and hands it to a [Broker] in

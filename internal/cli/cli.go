@@ -1,7 +1,9 @@
-// Package cli is the program. It finds out which of its faces is wanted, puts the tree of
-// commands together from the packages below it, and turns an error into a message and an
-// exit status. Each group of commands is a package of its own, with a table of what it has;
-// what all of them are given is in package cmdenv.
+// Package cli is what main calls: it picks the face of the program by argv[0], joins the
+// groups of commands, and turns errors into messages and exit statuses. It finds out which
+// of its faces is wanted, puts the tree of commands together from the packages below it,
+// and turns an error into a message and an exit status. Each group of commands is a
+// package of its own, with a table of what it has; what all of them are given is in
+// package cmdenv.
 //
 // Exit statuses follow docker(1) and env(1): 125 when carrel itself refuses or
 // goes wrong, 126 when the command cannot be run, 127 when it is not found,

@@ -1,9 +1,9 @@
-// Package egress is the only way out of a workspace with a filtered network.
-// It accepts what programs inside send to one proxy address, to one DNS address
-// and to the addresses that this DNS gives; it decides each connection and each
-// plain HTTP request by name; it resolves, checks and dials outside; it copies;
-// and it says what happened. It runs in the supervisor, on listeners that were
-// made inside, one engine for each workspace.
+// Package egress is the proxy and the name server of a filtered network, the only way out:
+// it decides each connection by name, dials outside and copies. It accepts what programs
+// inside send to one proxy address, to one DNS address and to the addresses that this DNS
+// gives; it decides each connection and each plain HTTP request by name; it resolves,
+// checks and dials outside; it copies; and it says what happened. It runs in the
+// supervisor, on listeners that were made inside, one engine for each workspace.
 //
 // Its words:
 //

@@ -1,4 +1,5 @@
-// Package gitconf is the one model of git's configuration.
+// Package gitconf parses git's configuration as git does, from all its sources, says what
+// it would make git run, and vets changes of it.
 //
 // Parse reads a file exactly as git does; the tests compare it with the real
 // one. Load reads all files that git would read for the repositories it is

@@ -1,7 +1,7 @@
-// Package hostfile looks at files of the host with names that other users or programs
-// inside may have chosen. It opens none through a link and waits for no FIFO's
-// writer; it says which files are this user's own, and locks a file for a bounded
-// time. It writes nothing but the empty file that a lock needs.
+// Package hostfile opens and locks files of the host safely where others may have chosen
+// the name: no link, no waiting, and the owner is known. It opens none through a link and
+// waits for no FIFO's writer; it says which files are this user's own, and locks a file
+// for a bounded time. It writes nothing but the empty file that a lock needs.
 package hostfile
 
 import (

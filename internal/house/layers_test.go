@@ -9,8 +9,9 @@ import (
 )
 
 // layers says which rooms each room may import, all below internal/. A
-// mechanism imports policy and no other mechanism. Two rooms compose them:
-// workspace to run a command, doctor to try what this machine can hold. cli joins
+// mechanism imports at most policy and no other mechanism. Rooms above compose them:
+// workspace to run a command, with gui, network, credentials, guard and steps for parts of
+// one; doctor to try what this machine can hold. cli joins
 // the groups of commands below it; it starts the other two faces of the binary, the
 // stage and the helpers inside, and lists the table of agents.
 var layers = map[string][]string{

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// update writes dependencies.txt instead of comparing it: go test
-// ./internal/house -run TestDependencies -update.
-var update = flag.Bool("update", false, "write dependencies.txt anew")
+// update writes dependencies.txt, or a generated page of the manual, instead of comparing
+// it: go test ./internal/house -run TestDependencies -update.
+var update = flag.Bool("update", false, "write what is generated anew")
 
 // TestDependencies compares dependencies.txt with what each room imports, in
 // both directions.

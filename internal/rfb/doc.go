@@ -1,13 +1,11 @@
-// Package rfb stands between a VNC viewer on this machine and the VNC server of a
-// workspace's hidden display. The protocol is RFB 3.8, RFC 6143.
+// Package rfb checks the VNC protocol between a viewer on this machine and the server of a
+// workspace's hidden display: password, known messages, input only under takeover. The
+// protocol is RFB 3.8, RFC 6143.
 //
 // The VNC server reads what hostile programs paint, so it runs in walls and knows no
 // secret: it is started for one viewer, on a pair of sockets that nobody else can
 // reach, and asks for no password. What faces the machine is this package. A [Service]
 // listens, finds out whether whoever comes may, and only then has a server started:
-//
-//	viewer ── version, password ── Service          (nothing of the display runs yet)
-//	viewer ── messages ── Relay ── messages ── server
 //
 // # Who may
 //

@@ -1,4 +1,5 @@
-// Package sandbox turns a decided policy into walls.
+// Package sandbox compiles a decided policy to a plan of walls, and starts the stage with
+// it.
 //
 // [Compile] makes an engine-neutral [Plan] from an effective policy: which
 // mounts in which order, which namespaces, which limits. It is pure; what it

@@ -1,8 +1,8 @@
-// Package statedir is the user's state directory: $XDG_STATE_HOME/carrel, 0700. It
-// knows where the durable files of each project lie, appends to the logs of refusals,
-// links and connections, and reads them. It remembers where histories have been and
-// when a project was used last. What is in a history is package history's; whether a
-// place is safe for one is decided by package workspace.
+// Package statedir knows where the durable files of each project lie in the user's state
+// directory, $XDG_STATE_HOME/carrel, 0700, and keeps the logs of refusals, links and
+// connections there. It remembers where histories have been and when a project was used
+// last. What is in a history is package history's; whether a place is safe for one is
+// decided by package workspace.
 package statedir
 
 import (

@@ -1,7 +1,6 @@
-// Package supervisor is how a running workspace can be seen and held from
-// outside: its socket, its entry in the registry, the queue of operations that
-// wait for a person's word, its events, pause and stop; and the client of all
-// that. One [Server] lives in the process of each run; there is no daemon.
+// Package supervisor serves the socket of a running workspace, by which it is seen,
+// paused, stopped and asked about approvals, and is the client of that socket. One
+// [Server] lives in the process of each run; there is no daemon.
 //
 // Who asks counts more than what is asked. A caller is identified by the
 // kernel (pidfd, uid, namespaces): another user gets nothing, a process behind

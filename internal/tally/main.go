@@ -1,6 +1,6 @@
-// Command tally reads what `go test -json` says on standard input, shows the
-// packages as they end, the output of what failed and the slowest tests, and closes with
-// one line:
+// Command tally counts what `go test -json` says on standard input. It shows the packages
+// as they end, the output of what failed and the slowest tests, refuses skips that were
+// not expected, and closes with one line:
 //
 //	N passed, N failed, N skipped
 //

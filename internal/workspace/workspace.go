@@ -1,13 +1,10 @@
-// Package workspace is the supervisor: it composes the mechanisms into one
-// desk for one command. [Prepare] gathers what the user, the machine and the
-// project say, has it decided, and makes a plan; nothing is started or written
-// yet, and `carrel explain` stops there. [Prepared.Run] puts up the walls, runs
-// the command, answers what comes from inside, and leaves nothing behind.
+// Package workspace runs one workspace from request to result: it gathers, has the policy
+// decided, plans, starts the walls, answers for it as its supervisor, and ends it.
 //
 // It holds no rule of its own: what is allowed is package policy's word, how it
 // is held is the mechanisms'. Everything that comes from inside the walls is
 // untrusted here: its bytes are bounded, parsed once, and escaped before a
-// terminal shows them. Surfaces (cli, later mcpserver and jsonapi) import this
+// terminal shows them. Surfaces (cli, mcpserver and jsonapi) import this
 // package; it imports no surface.
 package workspace
 

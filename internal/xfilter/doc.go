@@ -1,8 +1,8 @@
-// Package xfilter stands between the programs of a workspace and the X server of
-// its hidden display. X11 has no walls of its own: whoever is connected may read
-// every key, press keys for everybody, stop the server, or leave a word for the
-// VNC server. The filter gives each program what it needs for windows of its own,
-// and the rest only while the workspace lets it.
+// Package xfilter reads the X11 requests of a workspace's programs, before the X server of
+// its hidden display, and lets through what its table allows. X11 has no walls of its own:
+// whoever is connected may read every key, press keys for everybody, stop the server, or
+// leave a word for the VNC server. The filter gives each program what it needs for windows
+// of its own, and the rest only while the workspace lets it.
 //
 // A connection is accepted with the cookie that the inside was given and goes on
 // to the server with the server's own, which nobody inside ever sees. From then
