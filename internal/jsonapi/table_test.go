@@ -62,7 +62,7 @@ func TestPages(t *testing.T) {
 
 func page() string {
 	var b strings.Builder
-	b.WriteString("# Requests and events of `carrel stdio`\n\nThis page is written from the tables in `internal/jsonapi`, and a test compares them. [How to use them](json-lines.md); the same as [JSON Schema](json-lines.schema.json).\n\n" +
+	b.WriteString("# Requests and events of `carrel stdio`\n\nThis page is written from the tables in `internal/jsonapi`, and a test compares them. [How to use\nthem](json-lines.md); the same as [JSON Schema](json-lines.schema.json).\n\n" +
 		"Fields in **bold** have to be there. Those of results and events that are *slanted* are missing where there is nothing to say.\n\n## Requests\n\n| request | does | payload | result |\n|---|---|---|---|\n")
 	for _, o := range Operations() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Name, o.About, fieldList(o.In, "**"), fieldList(o.Out, ""))
