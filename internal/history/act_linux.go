@@ -455,7 +455,7 @@ func (u *undo) asideAgain(dir int, name string, a *journal.Action) error {
 		switch {
 		case err != nil:
 			return err
-		case now.ID == a.State.ID && as == name, now.Kind == journal.Absent && as != name: // nothing was, or it is somebody else's by now
+		case now.ID == a.State.ID && as == name, now.Kind == journal.Absent && as != name: // nothing was, or it is another program's by now
 			return nil
 		case now.ID == a.State.ID:
 			return disk.RenameNew(dir, as, dir, name)

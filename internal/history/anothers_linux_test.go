@@ -25,7 +25,7 @@ func TestAnothersDirectory(t *testing.T) {
 	d := newDesk(t)
 	d.fill(t)
 	by(t, os.Rename(shared, d.at("shared")), os.WriteFile(d.at("shared/f"), []byte("f"), 0o600), os.WriteFile(d.at("shared/g"), []byte("g"), 0o600))
-	others := func() string { // all but the directory itself, whose time stays
+	others := func() string { // all but the directory itself: its time stays
 		return strings.Join(slices.DeleteFunc(strings.Split(inside(t, d), "\n"), func(line string) bool {
 			return strings.HasPrefix(line, `"/shared" 40777 0:0 `)
 		}), "\n")

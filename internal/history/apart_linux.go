@@ -396,7 +396,7 @@ func setMetaSynced(dir int, name string, st *journal.State) error {
 	if st.Kind != journal.File {
 		return disk.SetMeta(dir, name, st)
 	}
-	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY) // before nobody may any more
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY) // before its mode forbids it
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (w *Writer) reached(s *slot, path string) (dir int, name string, byPath boo
 		unix.Close(dir)
 		err = unix.EACCES
 	}
-	gone := disk.Missing(err) && s.via != nil && s.via.dir > 0 && s.via.pinned <= 0 // somebody outside moved it on the way
+	gone := disk.Missing(err) && s.via != nil && s.via.dir > 0 && s.via.pinned <= 0 // a program outside moved it on the way
 	if err != unix.EACCES && !gone || s.via == nil {
 		return dir, name, true, err
 	}

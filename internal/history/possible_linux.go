@@ -26,7 +26,7 @@ func (w *Writer) possible(op Op, path string) bool {
 	if err != nil || above.Mode&unix.S_ISVTX == 0 {
 		return err == nil
 	}
-	st, err := disk.StateAt(dir, name, 0) // in a shared directory names belong to somebody
+	st, err := disk.StateAt(dir, name, 0) // in a shared directory names belong to users
 	own := uint32(os.Geteuid())
 	return err == nil && (st.UID == own || above.UID == own)
 }

@@ -68,7 +68,7 @@ type object struct {
 	found     *journal.State // as the step found it, once that is in the journal
 	left      *journal.State // as a call of the step left it that opened nothing, or as it was met since
 	hidden    *journal.State // as it was before the step kept its owner from reading it
-	busy      chan struct{}  // somebody keeps it at the moment, or is about to take its last name
+	busy      chan struct{}  // a writer keeps it at the moment, or is about to take its last name
 	number    uint64         // of what is kept
 	linked    *hardLink      // kept by a link, which is no copy before the name is gone
 	id        journal.ID     // where known

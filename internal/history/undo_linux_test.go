@@ -400,24 +400,31 @@ func TestUndoStoppedInTheMiddle(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			before := snapshot(t, d.root)
-			asked, no := 0, errors.New("no")
-			_, err := d.undo(t, Request{Steps: []uint64{5, 4}, Redo: true, Allow: func(r *Restoration) error {
-				if r.Path != d.at("a") {
-					return nil
-				}
-				if asked++; asked == 2 { // the first time nothing was done yet
-					return no
-				}
-				return nil
-			}})
-			if !errors.Is(err, no) || errors.Is(err, errUnfinished) {
-				t.Errorf("asked %d times, and then %v", asked, err)
-			}
-			if diff := apart(snapshot(t, d.root), before); diff != "" {
-				t.Errorf("after it was stopped:\n%s", diff)
-			}
+			d.stopped(t, "a", Request{Steps: []uint64{5, 4}, Redo: true})
 		})
+	}
+}
+
+// stopped has an undo refused in the middle: at the second change of a name, as the first
+// is asked for before anything is done. The tree is as it was then.
+func (d *desk) stopped(t *testing.T, name string, req Request) {
+	t.Helper()
+	before := snapshot(t, d.root)
+	asked, no := 0, errors.New("no")
+	req.Allow = func(r *Restoration) error {
+		if r.Path != d.at(name) {
+			return nil
+		}
+		if asked++; asked == 2 {
+			return no
+		}
+		return nil
+	}
+	if _, err := d.undo(t, req); !errors.Is(err, no) || errors.Is(err, errUnfinished) {
+		t.Errorf("asked %d times, and then %v", asked, err)
+	}
+	if diff := apart(snapshot(t, d.root), before); diff != "" {
+		t.Errorf("after it was stopped:\n%s", diff)
 	}
 }
 
@@ -432,23 +439,7 @@ func TestAFailedUndoLeavesNoCopies(t *testing.T) {
 		d.end(t)
 	}
 	d.close(t)
-	before := snapshot(t, d.root)
-	asked, no := 0, errors.New("no")
-	_, err := d.undo(t, Request{Steps: []uint64{1, 2}, Allow: func(r *Restoration) error {
-		if r.Path != d.at("a") {
-			return nil
-		}
-		if asked++; asked == 2 { // the first time nothing was done yet
-			return no
-		}
-		return nil
-	}})
-	if !errors.Is(err, no) || errors.Is(err, errUnfinished) {
-		t.Errorf("asked %d times, and then %v", asked, err)
-	}
-	if diff := apart(snapshot(t, d.root), before); diff != "" {
-		t.Errorf("after it was stopped:\n%s", diff)
-	}
+	d.stopped(t, "a", Request{Steps: []uint64{1, 2}})
 	if v, err := d.store.Verify(); err != nil || len(v.Faults) > 0 {
 		t.Errorf("%v: %+v", err, v)
 	}

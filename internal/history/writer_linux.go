@@ -37,13 +37,13 @@ type Writer struct {
 	raced      bool                   // calls of the open step raced for a name, see arrived
 	began      int64                  // when the open step did, in nanoseconds since 1970
 	frame      []byte
-	later      *steplog.Step       // it is closed by somebody else, after its writer was killed: what is known of it
+	later      *steplog.Step       // it is closed by another process, after its writer was killed: what is known of it
 	others     *Log                // all steps that are known then
 	last       int64               // when that wrote its last record, in nanoseconds since 1970
-	ours       map[journal.ID]bool // whose time of change is that of closing the step
+	ours       map[journal.ID]bool // their time of change is that of closing the step
 	owed       []*journal.Record   // what could not be written down of a change that was not made
 	kept       int                 // objects of this step
-	summed     int                 // files of this step whose content was looked at
+	summed     int                 // files of this step of which the content was looked at
 	fresh      []uint64            // objects that are not on the disk yet
 	tally      Tally
 	lost       bool      // something of the segment could not be kept
@@ -54,8 +54,8 @@ type Writer struct {
 	killed     bool                         // later, and no power was lost since
 	unused     []uint64                     // objects of records that are withdrawn
 	unfinished bool                         // the next command has to go on
-	granted    *Granted                     // nil: nobody opens unseen what a step before opened for writing
-	left       map[string]journal.Post      // by the step that ended, of files that somebody still writes to
+	granted    *Granted                     // nil: no program opens unseen what a step before opened for writing
+	left       map[string]journal.Post      // by the step that ended, of files that a process still writes to
 	grants     grants                       // files that the step writes to
 
 	pauses uint64          // how often a change let others go on

@@ -71,7 +71,7 @@ func (w *Writer) eachWritten(do func(at string, st *journal.State)) {
 
 // hasWriter says whether a file is open for writing.
 func (w *Writer) hasWriter(path string) (journal.State, bool) {
-	dir, name, err := disk.ParentIn(w.roots, path) // whoever has it open needs no right to search
+	dir, name, err := disk.ParentIn(w.roots, path) // a process that has it open needs no right to search
 	if err != nil {
 		return journal.State{}, false
 	}

@@ -40,7 +40,7 @@ type Recorder struct {
 	kin     *jobs                                                             // of the same run
 	named   func() (argv []string, label string)                              // what a step is called, of a job
 	app     string                                                            // the id of the one that it is of
-	audited func(operation string, step uint64, app string, of journal.Begin) // writes a step down; nil for nobody
+	audited func(operation string, step uint64, app string, of journal.Begin) // writes a step down; nil for no log
 
 	making  *sync.Mutex // held while a history is opened, and perhaps made: by one keeper of a process at a time
 	guard   *safeguard

@@ -105,7 +105,7 @@ func (p *Prepared) aloneInProject() func() (func(), error) {
 // alonePatience is how long a run waits for another to have made a piece of a git directory.
 const alonePatience = 2 * time.Second
 
-// recording is a record whose decider learns what has been done.
+// recording is a record of which the decider learns what has been done.
 type recording struct {
 	*changelog.Log
 	keeper *steps.Recorder

@@ -88,7 +88,7 @@ func part(addr uint64, done int) int {
 func toPageEnd(addr uint64) int { return int(PageSize - addr%PageSize) }
 
 // ErrHidden is memory of a program that may be executed but not read, by a user
-// whose it is not: only the host's root may look.
+// that does not own it: only the host's root may look.
 var ErrHidden = errors.New("the caller's memory is hidden")
 
 // read fills as much of buf as is mapped at addr, which is something.

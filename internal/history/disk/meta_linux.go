@@ -47,7 +47,7 @@ func SetMeta(dir int, name string, st *journal.State) error {
 }
 
 // OfOthers makes what may not be done an error that says why, where the reason is
-// that somebody else has put something there.
+// that another user has put something there.
 func OfOthers(dir int, name string, err error) error {
 	if err != unix.EPERM {
 		return err

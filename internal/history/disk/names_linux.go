@@ -15,7 +15,7 @@ func RandomHex() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Locked says whether somebody holds a segment's lock.
+// Locked says whether a process holds a segment's lock.
 func Locked(f *os.File) bool {
 	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
 		return true

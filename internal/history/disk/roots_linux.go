@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Root is a place whose changes are kept, pinned: a directory, or a file by the
+// Root is a place of which changes are kept, pinned: a directory, or a file by the
 // directory that it is in.
 type Root struct {
 	Path string
@@ -298,7 +298,7 @@ func OpenThere(paths []string) (out []Root, err error) {
 }
 
 // ParentThrough is parent, also through directories that lost the right to be
-// searched: they get it back for a moment. Nobody else may be changing modes.
+// searched: they get it back for a moment. No other thread may be changing modes.
 func (r *Root) ParentThrough(path string) (int, string, error) {
 	dir, name, err := r.Parent(path)
 	if err != unix.EACCES {

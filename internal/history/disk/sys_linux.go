@@ -113,7 +113,7 @@ func CreateAt(dir int, name string) (int, error) {
 	return unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 }
 
-// OpenAt opens what is there; it waits for nobody and follows nothing.
+// OpenAt opens what is there; it neither waits nor follows.
 func OpenAt(dir int, name string, flags int) (int, error) {
 	if err := Try("open"); err != nil {
 		return -1, err
@@ -188,7 +188,7 @@ func SyncAll(fd int) error {
 	return unix.Syncfs(fd)
 }
 
-// StoreError is a store that failed. Whoever asked for a change is not told
+// StoreError is a store that failed. The program that asked for a change is not told
 // anything that would mean something about the change itself: an unlink that is
 // answered with ENOENT would count as done.
 type StoreError struct{ err error }

@@ -355,7 +355,7 @@ type Counts struct {
 	Modified int   `cbor:"2,keyasint,omitempty"`
 	Removed  int   `cbor:"3,keyasint,omitempty"`
 	Renamed  int   `cbor:"4,keyasint,omitempty"`
-	Lost     int   `cbor:"5,keyasint,omitempty"` // whose former content is not kept
+	Lost     int   `cbor:"5,keyasint,omitempty"` // with a former content that is not kept
 	Kept     int64 `cbor:"6,keyasint,omitempty"` // bytes of former content, as far as the step knows
 	Edited   int   `cbor:"7,keyasint,omitempty"` // what other programs wrote and the step destroyed
 }

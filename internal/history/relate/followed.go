@@ -124,7 +124,7 @@ func (t *relating) metas(n *Node, was, is *journal.State) {
 	}
 }
 
-// UnknownCtime is the time of change of a version whose file has lost names since it was
+// UnknownCtime is the time of change of a version of which the file has lost names since it was
 // looked at.
 const UnknownCtime = -1
 

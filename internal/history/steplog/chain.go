@@ -11,7 +11,7 @@ import (
 // How steps follow each other: what one left is what the next found, and an undo
 // gives back what was before. An undo itself is a step, and so is a redo.
 
-// Live gives the steps whose undo takes s back: s, or the redos that made its changes
+// Live gives the steps of which an undo takes s back: s, or the redos that made its changes
 // again, newest first. There are several where it was taken back in parts, and none
 // where all of it is. An undo of the whole step also took back what earlier redos of
 // parts had made again. A forced redo of a part is taken back by itself: it may have

@@ -18,7 +18,7 @@ type SegmentState struct {
 	Stamp, Number uint64 // the last stamp, and the highest number of a step
 }
 
-// ObjectRange is objects of one segment whose numbers follow each other.
+// ObjectRange is objects of one segment with numbers that follow each other.
 type ObjectRange struct {
 	Segment  string
 	From, To uint64

@@ -102,7 +102,7 @@ func (s *Step) dropVoid() {
 	s.pres, s.First = pres, first
 }
 
-// Lost lists the paths whose content was not kept.
+// Lost lists the paths of which the content was not kept.
 func (s *Step) Lost() []journal.Pre {
 	var out []journal.Pre
 	for _, p := range s.Pres() {
@@ -456,7 +456,7 @@ func (s *Step) Reread(f io.ReaderAt, size int64, renumbered Renumber) error {
 		if r == nil || err != nil {
 			return err
 		}
-		if r.Step == s.Number && r.Do == nil && r.Ready == 0 { // the plan of an undo that is over is nobody's any more
+		if r.Step == s.Number && r.Do == nil && r.Ready == 0 { // the plan of an undo that is over is of no use any more
 			s.present(r, renumbered)
 			s.add(r)
 		}

@@ -1,6 +1,6 @@
 package steplog
 
-// LiveSegments are those that somebody writes, or that were not closed.
+// LiveSegments are those that a process writes, or that were not closed.
 func (l *Log) LiveSegments() map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range l.Steps {
@@ -22,7 +22,7 @@ func (l *Log) NextInterrupted(but map[uint64]bool) (next *Step) {
 	return next
 }
 
-// Interrupted gives the steps that nobody will close, and the undos that had
+// Interrupted gives the steps that no process will close, and the undos that had
 // more to do. Those whose journal is damaged stay as they are.
 func (l *Log) Interrupted() (out []*Step) {
 	last := make(map[string]*Step)
