@@ -160,7 +160,7 @@ func (w *checker) renamed() {
 			continue
 		}
 		n := w.node(it.want.N)
-		if n.kind == Dir || n.unmet > 0 || len(n.names) != 1 {
+		if n.kind == Dir || n.unmet > 0 || len(n.names) != 1 || !w.strayed(n) {
 			continue
 		}
 		p := n.names[0]
@@ -172,6 +172,14 @@ func (w *checker) renamed() {
 		w.add(away)
 		w.turn(away, true)
 	}
+}
+
+// strayed reports whether a node is not where the steps left it. One that is has the name that
+// they do not know beside theirs.
+func (w *checker) strayed(n *node) bool {
+	return slices.ContainsFunc(w.items, func(it *item) bool {
+		return it.Part == Entry && it.last.N == n.n && it.found.N != n.n
+	})
 }
 
 // rests leaves alone an entry that is never changed, or not removed.

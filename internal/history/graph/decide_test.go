@@ -208,6 +208,14 @@ func TestFindings(t *testing.T) {
 			s.conflicts(s.undo(1, Abort), Changed)
 			s.has("f=six", "g is f")
 		},
+		"a second name that a person gave stays, by force too": func(s *scene) {
+			f := s.given(s.root, "f", "mine")
+			d := s.dir(s.root, "d")
+			s.memory.set(d, "a", f)
+			s.step(func() { s.unlink(d, "a") })
+			s.undo(1, Force)
+			s.has("d/", "d/a=mine", "f is d/a")
+		},
 		"an object of git stays, and comes back": func(s *scene) {
 			s.pinned["o"] = true
 			s.step(func() { s.create(s.root, "o", "blob"); s.create(s.root, "f", "x") })
