@@ -1,6 +1,9 @@
 package protect
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // table lists the names and what is done about them, but for git's control
 // files, which repository judges. Three kinds:
@@ -16,9 +19,7 @@ import "slices"
 //     node_modules/.bin) are hints at the top as well.
 //
 // Names of one program share its verdict: opencode.jsonc is what opencode.json is.
-func table() []rule {
-	return slices.Concat(names(), agents())
-}
+var table = sync.OnceValue(func() []rule { return slices.Concat(names(), agents()) })
 
 func names() []rule {
 	return []rule{

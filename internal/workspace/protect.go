@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,14 +18,18 @@ import (
 	"carrel/internal/protect"
 )
 
-// guardedNames gives the protected names that there are at the top of a project, with
+// guardedNames gives the protected names that may be there at the top of a project, with
 // what they match. Mounts can protect what exists; a name that does not exist yet, or lies
 // deeper, can only be held by the broker. .gitmodules changes in ordinary work, where only
 // mounts could hold it: with a broker it may, and the end of the run names it.
 func guardedNames(project string, brokered bool) []protect.Top {
 	var out []protect.Top
 	entries := make(map[string][]os.DirEntry)
+	missing := absent(project)
 	for _, n := range protect.Tops() {
+		if first, _, _ := strings.Cut(n.Pattern, "/"); missing(first) {
+			continue
+		}
 		if !strings.Contains(n.Pattern, "*") {
 			out = append(out, n)
 			continue
@@ -43,6 +48,30 @@ func guardedNames(project string, brokered bool) []protect.Top {
 		out = append(out, protect.Top{Pattern: ".gitmodules", Why: "submodule addresses"})
 	}
 	return out
+}
+
+// maxListed is how many names a directory may have to be listed; looking at each protected
+// name costs less with more.
+const maxListed = 1000
+
+// absent says which names a directory surely does not have, by one look at it: there are
+// hundreds to ask for, and mostly none of them is there. Where it cannot be listed, or names
+// may differ in case, none is surely absent.
+func absent(dir string) func(name string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return func(string) bool { return false }
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(maxListed)
+	if err != nil && err != io.EOF || len(names) == maxListed || guard.FoldsCase(dir) {
+		return func(string) bool { return false }
+	}
+	there := make(map[string]bool, len(names))
+	for _, name := range names {
+		there[strings.ToLower(name)] = true
+	}
+	return func(name string) bool { return !strings.Contains(name, "*") && !there[strings.ToLower(name)] }
 }
 
 // Files in a repository that make git run programs or look elsewhere.
@@ -250,8 +279,8 @@ func hide(dir string) policy.Rule {
 		Source: policy.Source{Layer: policy.LayerDefault, Text: "it cannot be searched for what is denied or protected; give it back its permissions"}}
 }
 
-// sensitive are all paths that guardNames knows of, whether they exist or not:
-// what of them is there at the end and was not at the start was born inside.
+// sensitive are the paths that guardNames knows of, whether they exist or not, but for those
+// that surely do not: what is there at the end and was not at the start was born inside.
 func sensitive(p *hostfacts.Place, brokered bool) []string {
 	var out []string
 	for _, n := range guardedNames(p.Project, brokered) {
