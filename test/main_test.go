@@ -73,9 +73,10 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	built.carrel, built.attack = filepath.Join(bin, "carrel"), filepath.Join(bin, attackName)
 	if given := os.Getenv("CARREL_TEST_BINARY"); given != "" {
-		err = copyFile(given, built.carrel, 0o755)
+		beside := filepath.Join(filepath.Dir(given), "carrel-stage")
+		err = errors.Join(copyFile(given, built.carrel, 0o755), copyFile(beside, bin+"/carrel-stage", 0o755))
 	} else {
-		err = buildProgram(built.carrel)
+		err = buildPrograms(bin)
 	}
 	if err != nil {
 		return 1, err
@@ -154,13 +155,14 @@ func makeBase() (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 }
 
-func buildProgram(to string) error {
-	cmd := exec.Command("go", "build", "-o", to, "carrel/cmd/carrel")
+// buildPrograms builds our own program and its first process in the walls.
+func buildPrograms(dir string) error {
+	cmd := exec.Command("go", "build", "-o", dir+"/", "carrel/cmd/carrel", "carrel/cmd/carrel-stage")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the program: %w\n%s", err, out)
+		return fmt.Errorf("building the programs: %w\n%s", err, out)
 	}
-	return os.Chmod(to, 0o755)
+	return errors.Join(os.Chmod(dir+"/carrel", 0o755), os.Chmod(dir+"/carrel-stage", 0o755))
 }
 
 // copyFile copies a program in a process of its own: a writable descriptor in

@@ -53,7 +53,9 @@ func newWorld(t *testing.T, p person) *world {
 	for _, dir := range []string{w.home, w.home + "/src", w.project, w.outside, w.runtime} {
 		w.mkdir(dir, 0o700)
 	}
-	w.must(copyFile(built.carrel, w.bin, 0o755))
+	for _, program := range []string{"carrel", "carrel-stage"} {
+		w.must(os.Link(filepath.Join(filepath.Dir(built.carrel), program), base+"/bin/"+program))
+	}
 	w.env = []string{
 		"HOME=" + w.home, "USER=" + p.name, "LOGNAME=" + p.name, "XDG_RUNTIME_DIR=" + w.runtime,
 		"PATH=" + base + "/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin",

@@ -78,6 +78,7 @@ var calls = []call{
 	{"os", "Exit", "return an exit status to main", map[string]string{
 		"cmd/carrel/main.go":                    "main",
 		"cmd/carrel-shim/main.go":               "main",
+		"cmd/carrel-stage/main.go":              "main",
 		"bench/main.go":                         "main",
 		"internal/tally/main.go":                "main",
 		"sandbox/init.go":                       "the process is a supervisor or a helper, and not its program",

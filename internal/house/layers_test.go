@@ -131,6 +131,7 @@ var layers = map[string][]string{
 var programs = map[string][]string{
 	"cmd/carrel":         {"cli"},
 	"cmd/carrel-shim":    {"hostexec/shim"},
+	"cmd/carrel-stage":   {"sandbox", "sandbox/stage"},
 	"bench":              {},
 	"sandbox":            {"inside", "lowlevel", "sandbox", "sandbox/stage"},
 	"sandbox/policyfile": {"api", "config", "jsontree", "policy"},

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,7 +58,7 @@ func (p *Prepared) Compile(prepare bool) error {
 		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.Cwd, Path: p.programPath()},
 	}
 	var err error
-	if in.Self, err = ownExecutable(); err != nil {
+	if in.Self, err = sandbox.OwnExecutable(); err != nil {
 		return err
 	}
 	for _, f := range p.Loaded.Files {
@@ -69,10 +68,7 @@ func (p *Prepared) Compile(prepare bool) error {
 				Source: policy.Source{Layer: policy.LayerDefault, Text: "carrel's own configuration"}})
 		}
 	}
-	if d := p.Policy.Lookup(in.Self); d.Access == policy.Write && d.Rule.Path != p.Policy.Scope.Tmp {
-		in.Expanded = append(in.Expanded, policy.Rule{Path: in.Self, Access: policy.Read,
-			Source: policy.Source{Layer: policy.LayerDefault, Text: "carrel's own program"}})
-	}
+	in.Expanded = append(in.Expanded, sandbox.OwnPrograms(p.Policy, in.Self)...)
 	if prepare {
 		p.makeOwnDirs()
 		if p.uid == 0 && p.Policy.Nested == policy.NestedFull {
@@ -406,16 +402,4 @@ func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
 		o.Spare = filepath.Join(base, "private", c.Name)
 	}
 	return o, true
-}
-
-// ownExecutable is the canonical path of this program.
-func ownExecutable() (string, error) {
-	self, err := os.Readlink("/proc/self/exe")
-	if err != nil {
-		return "", fmt.Errorf("finding our own program: %w", err)
-	}
-	if strings.HasSuffix(self, " (deleted)") {
-		return "", errors.New("our own program was replaced while it ran; start it again")
-	}
-	return self, nil
 }

@@ -2,12 +2,14 @@ package workspace
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/broker"
 	"carrel/internal/guard"
 	"carrel/internal/policy"
+	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 )
 
@@ -21,6 +23,10 @@ func (p *Prepared) guards(own *ownFiles) guard.Config {
 		Starts:   p.Plan.Landlock.Execute,
 		Programs: broker.Verdict{Rule: "programs.allow: " + program.Value, Source: program.Source.String(), Hint: programsHint},
 		Strict:   p.strictSecrets(), MadeInside: own.is,
+	}
+	if self, err := sandbox.OwnExecutable(); err == nil {
+		// One that is not there is made by nothing inside.
+		c.Guarded = slices.Concat(c.Guarded, sandbox.OwnPrograms(p.Policy, self))
 	}
 	for _, m := range p.mounts {
 		c.Mounts = append(c.Mounts, m.Source)

@@ -110,7 +110,7 @@ func (p *Prepared) compileOpen(prepare bool) error {
 		Command: sandbox.Command{Argv: p.req.Argv, Env: p.environ(), Dir: p.place.Cwd},
 	}
 	var err error
-	if in.Self, err = ownExecutable(); err != nil {
+	if in.Self, err = sandbox.OwnExecutable(); err != nil {
 		return err
 	}
 	if in.Entries, err = hostEntries("/", "/run"); err != nil {

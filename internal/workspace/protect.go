@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -25,7 +24,7 @@ import (
 func guardedNames(project string, brokered bool) []protect.Top {
 	var out []protect.Top
 	entries := make(map[string][]os.DirEntry)
-	missing := absent(project)
+	missing := guard.Absent(project)
 	for _, n := range protect.Tops() {
 		if first, _, _ := strings.Cut(n.Pattern, "/"); missing(first) {
 			continue
@@ -48,30 +47,6 @@ func guardedNames(project string, brokered bool) []protect.Top {
 		out = append(out, protect.Top{Pattern: ".gitmodules", Why: "submodule addresses"})
 	}
 	return out
-}
-
-// maxListed is how many names a directory may have to be listed; looking at each protected
-// name costs less with more.
-const maxListed = 1000
-
-// absent says which names a directory surely does not have, by one look at it: there are
-// hundreds to ask for, and mostly none of them is there. Where it cannot be listed, or names
-// may differ in case, none is surely absent.
-func absent(dir string) func(name string) bool {
-	f, err := os.Open(dir)
-	if err != nil {
-		return func(string) bool { return false }
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(maxListed)
-	if err != nil && err != io.EOF || len(names) == maxListed || guard.FoldsCase(dir) {
-		return func(string) bool { return false }
-	}
-	there := make(map[string]bool, len(names))
-	for _, name := range names {
-		there[strings.ToLower(name)] = true
-	}
-	return func(name string) bool { return !strings.Contains(name, "*") && !there[strings.ToLower(name)] }
 }
 
 // Files in a repository that make git run programs or look elsewhere.

@@ -46,10 +46,10 @@ func PrepareStart(req Request) (*Prepared, error) {
 			return
 		}
 		if b := req.Flags.Backend; b != nil && b.V == policy.BackendNone {
-			started <- sandbox.StartOpenStage(selfExe)
+			started <- sandbox.StartOpenStage(sandbox.StageProgram())
 			return
 		}
-		started <- sandbox.StartStage(selfExe, asked == nil || asked.V != policy.NetOpen)
+		started <- sandbox.StartStage(sandbox.StageProgram(), asked == nil || asked.V != policy.NetOpen)
 	}()
 	p, err := Prepare(req)
 	early := <-started

@@ -1,0 +1,39 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"carrel/internal/policy"
+)
+
+// stageBeside is the program of the first process in the walls, beside our own; see
+// cmd/carrel-stage. Where it is not there, or of another build, our own program does the same.
+const stageBeside = "carrel-stage"
+
+// OwnPrograms gives the rules that keep commands from changing what the person outside starts,
+// where that lies in a place which they may write. self is the path of our own program.
+func OwnPrograms(p *policy.Effective, self string) (rules []policy.Rule) {
+	for _, at := range []string{self, filepath.Join(filepath.Dir(self), stageBeside)} {
+		if d := p.Lookup(at); d.Access == policy.Write && d.Rule.Path != p.Scope.Tmp {
+			source := policy.Source{Layer: policy.LayerDefault, Text: "carrel's own program"}
+			rules = append(rules, policy.Rule{Path: at, Access: policy.Read, Source: source})
+		}
+	}
+	return rules
+}
+
+// OwnExecutable is the canonical path of this program.
+func OwnExecutable() (string, error) {
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return "", fmt.Errorf("finding our own program: %w", err)
+	}
+	if strings.HasSuffix(self, " (deleted)") {
+		return "", errors.New("our own program was replaced while it ran; start it again")
+	}
+	return self, nil
+}

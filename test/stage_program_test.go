@@ -1,0 +1,99 @@
+//go:build linux
+
+package e2e
+
+import (
+	"debug/buildinfo"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// firstProcess gives what the first process in a run's walls was started from.
+func (w *world) firstProcess() string {
+	w.t.Helper()
+	waits := "echo up > up; while [ ! -e " + w.project + "/go ]; do sleep 0.02; done; rm up go"
+	cmd := w.command(w.bin, "run", "--", "sh", "-c", waits)
+	w.must(cmd.Start())
+	eventually(w.t, "the command runs", func() bool { return exists(w.project + "/up") })
+	found := ""
+	pids, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, comm := range pids {
+		name, _ := os.ReadFile(comm)
+		exe, _ := os.Readlink(filepath.Dir(comm) + "/exe")
+		if string(name) == "carrel-stage\n" && strings.HasPrefix(exe, w.base+"/bin/") {
+			found += filepath.Base(exe)
+		}
+	}
+	w.write(w.project+"/go", "")
+	w.must(cmd.Wait())
+	return found
+}
+
+// TestStageProgram: the first process in the walls is the small program beside carrel, where
+// that is of the same build, and changed by those alone who may change carrel.
+func TestStageProgram(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("what a process was started from is shown to root alone, where it cannot be traced")
+	}
+	w := newWorld(t, ordinary(t))
+	build, err := buildinfo.ReadFile(w.bin)
+	w.must(err)
+	small := "carrel-stage"
+	if v := build.Main.Version; v == "" || v == "(devel)" || strings.Contains(v, "dirty") {
+		small = "carrel" // what was built from changed files is not known to be the same
+	}
+	beside := w.base + "/bin/carrel-stage"
+	if got := w.firstProcess(); got != small {
+		t.Errorf("started from %q, want %q", got, small)
+	}
+	w.must(os.Remove(beside))
+	w.must(copyFile(w.base+"/bin/carrel", beside, 0o755))
+	if got := w.firstProcess(); got != "carrel" {
+		t.Errorf("another program by that name: started from %q", got)
+	}
+	w.must(os.Remove(beside))
+	w.must(copyFile(filepath.Dir(built.carrel)+"/carrel-stage", beside, 0o777))
+	if got := w.firstProcess(); got != "carrel" {
+		t.Errorf("one that everybody may change: started from %q", got)
+	}
+	w.must(os.Remove(beside))
+	w.symlink(filepath.Dir(built.carrel)+"/carrel-stage", beside)
+	if got := w.firstProcess(); got != "carrel" {
+		t.Errorf("a link: started from %q", got)
+	}
+	w.must(os.Remove(beside))
+	if got := w.firstProcess(); got != "carrel" {
+		t.Errorf("without it: started from %q", got)
+	}
+}
+
+// TestStageProgramStays: carrel in a project, where programs inside could put another first
+// process beside it.
+func TestStageProgramStays(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		for _, name := range []string{"carrel", "carrel-stage"} {
+			w.must(copyFile(filepath.Dir(built.carrel)+"/"+name, w.project+"/"+name, 0o755))
+			w.own(w.project + "/" + name)
+		}
+		own := w.project + "/carrel"
+		tries := "for f in carrel carrel-stage other; do echo x > $f; ln -s / $f; done 2>/dev/null;" +
+			"echo y > new; mv new carrel-stage 2>/dev/null; rm -f carrel-stage 2>/dev/null; echo done"
+		before := w.read(w.project + "/carrel-stage")
+		if r := w.plain(own, "run", "--", "sh", "-c", tries); r.code != 0 || !exists(w.project+"/other") {
+			t.Fatalf("canary: nothing was written: %s", r)
+		}
+		if w.read(w.project+"/carrel-stage") != before {
+			t.Error("the program beside carrel was changed")
+		}
+		w.must(os.Remove(w.project + "/carrel-stage"))
+		if r := w.plain(own, "run", "--", "sh", "-c", tries); r.code != 0 {
+			t.Fatalf("%s", r)
+		}
+		if exists(w.project + "/carrel-stage") {
+			t.Error("a program was put beside carrel")
+		}
+	})
+}
