@@ -35,6 +35,9 @@ var StageProgram = sync.OnceValue(func() string {
 	return "/proc/self/fd/" + strconv.Itoa(fd)
 })
 
+// stagePackage is what the stage's program says that it was built from.
+const stagePackage = "carrel/cmd/carrel-stage"
+
 // lowest is a descriptor above those that a stage gets.
 const lowest = 10
 
@@ -60,7 +63,7 @@ func openStage(self string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	if ours, ok := debug.ReadBuildInfo(); !ok || !sameBuild(ours, theirs) {
+	if ours, ok := debug.ReadBuildInfo(); !ok || theirs.Path != stagePackage || !sameBuild(ours, theirs) {
 		return -1, os.ErrInvalid
 	}
 	return unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, lowest)
