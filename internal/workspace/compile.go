@@ -11,6 +11,7 @@ import (
 	"carrel/internal/advice"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
+	"carrel/internal/hostfacts"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
@@ -58,7 +59,7 @@ func (p *Prepared) Compile(prepare bool) error {
 		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.Cwd, Path: p.programPath()},
 	}
 	var err error
-	if in.Self, err = sandbox.OwnExecutable(); err != nil {
+	if in.Self, err = hostfacts.OwnProgram(); err != nil {
 		return err
 	}
 	for _, f := range p.Loaded.Files {
@@ -68,7 +69,7 @@ func (p *Prepared) Compile(prepare bool) error {
 				Source: policy.Source{Layer: policy.LayerDefault, Text: "carrel's own configuration"}})
 		}
 	}
-	in.Expanded = append(in.Expanded, sandbox.OwnPrograms(p.Policy, in.Self)...)
+	in.Expanded = append(in.Expanded, hostfacts.OwnProgramRules(p.Policy, in.Self)...)
 	if prepare {
 		p.makeOwnDirs()
 		if p.uid == 0 && p.Policy.Nested == policy.NestedFull {

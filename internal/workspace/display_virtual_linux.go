@@ -82,7 +82,7 @@ func (p *Prepared) raiseDisplay(pol *policy.Effective, binds, files []sandbox.Mo
 // displayPlan makes their plan, for the workspace's engine and with all layers.
 func (p *Prepared) displayPlan(pol *policy.Effective, binds, files []sandbox.Mount) (*sandbox.Plan, error) {
 	in := sandbox.Input{Policy: pol, Engine: p.engine.name, UID: uint32(p.uid), GID: uint32(p.gid), Binds: binds, Files: files}
-	self, err := sandbox.OwnExecutable()
+	self, err := hostfacts.OwnProgram()
 	if err == nil {
 		in.Self = self
 	}

@@ -8,25 +8,25 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/broker"
 	"carrel/internal/guard"
+	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
-	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 )
 
 // guards is what the changes of this run are decided by; own are the files of secrets that
 // it has made.
 func (p *Prepared) guards(own *ownFiles) guard.Config {
-	program := p.reason(policy.DimPrograms)
+	allowed := p.reason(policy.DimPrograms)
 	c := guard.Config{
 		Policy: p.Policy, Project: p.place.Project, Git: p.place.Git, Roots: p.Plan.Roots, Write: p.guarded.write, Guarded: p.guarded.rules,
 		Named: p.guarded.named, Trees: otherTrees(&p.place), Seconds: secondNames(p), Configs: p.isGitConfig, Passwords: p.passwords(), Exact: p.asIs(),
 		Starts:   p.Plan.Landlock.Execute,
-		Programs: broker.Verdict{Rule: "programs.allow: " + program.Value, Source: program.Source.String(), Hint: programsHint},
+		Programs: broker.Verdict{Rule: "programs.allow: " + allowed.Value, Source: allowed.Source.String(), Hint: programsHint},
 		Strict:   p.strictSecrets(), MadeInside: own.is,
 	}
-	if self, err := sandbox.OwnExecutable(); err == nil {
+	if self, err := hostfacts.OwnProgram(); err == nil {
 		// One that is not there is made by nothing inside.
-		c.Guarded = slices.Concat(c.Guarded, sandbox.OwnPrograms(p.Policy, self))
+		c.Guarded = slices.Concat(c.Guarded, hostfacts.OwnProgramRules(p.Policy, self))
 	}
 	for _, m := range p.mounts {
 		c.Mounts = append(c.Mounts, m.Source)

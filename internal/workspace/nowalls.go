@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carrel/internal/config"
+	"carrel/internal/hostfacts"
 	"carrel/internal/hostfile"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
@@ -110,7 +111,7 @@ func (p *Prepared) compileOpen(prepare bool) error {
 		Command: sandbox.Command{Argv: p.req.Argv, Env: p.environ(), Dir: p.place.Cwd},
 	}
 	var err error
-	if in.Self, err = sandbox.OwnExecutable(); err != nil {
+	if in.Self, err = hostfacts.OwnProgram(); err != nil {
 		return err
 	}
 	if in.Entries, err = hostEntries("/", "/run"); err != nil {

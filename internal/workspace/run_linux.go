@@ -18,6 +18,7 @@ import (
 	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/guard"
+	"carrel/internal/hostfacts"
 	"carrel/internal/network"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
@@ -46,10 +47,10 @@ func PrepareStart(req Request) (*Prepared, error) {
 			return
 		}
 		if b := req.Flags.Backend; b != nil && b.V == policy.BackendNone {
-			started <- sandbox.StartOpenStage(sandbox.StageProgram())
+			started <- sandbox.StartOpenStage(hostfacts.StageProgram())
 			return
 		}
-		started <- sandbox.StartStage(sandbox.StageProgram(), asked == nil || asked.V != policy.NetOpen)
+		started <- sandbox.StartStage(hostfacts.StageProgram(), asked == nil || asked.V != policy.NetOpen)
 	}()
 	p, err := Prepare(req)
 	early := <-started

@@ -1,4 +1,4 @@
-package sandbox
+package hostfacts
 
 import (
 	"debug/buildinfo"

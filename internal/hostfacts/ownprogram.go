@@ -1,4 +1,4 @@
-package sandbox
+package hostfacts
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 // cmd/carrel-stage. Where it is not there, or of another build, our own program does the same.
 const stageBeside = "carrel-stage"
 
-// OwnPrograms gives the rules that keep commands from changing what the person outside starts,
+// OwnProgramRules gives the rules that keep commands from changing what the person outside starts,
 // where that lies in a place which they may write. self is the path of our own program.
-func OwnPrograms(p *policy.Effective, self string) (rules []policy.Rule) {
+func OwnProgramRules(p *policy.Effective, self string) (rules []policy.Rule) {
 	for _, at := range []string{self, filepath.Join(filepath.Dir(self), stageBeside)} {
 		if d := p.Lookup(at); d.Access == policy.Write && d.Rule.Path != p.Scope.Tmp {
 			source := policy.Source{Layer: policy.LayerDefault, Text: "carrel's own program"}
@@ -26,8 +26,8 @@ func OwnPrograms(p *policy.Effective, self string) (rules []policy.Rule) {
 	return rules
 }
 
-// OwnExecutable is the canonical path of this program.
-func OwnExecutable() (string, error) {
+// OwnProgram is the canonical path of this program.
+func OwnProgram() (string, error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return "", fmt.Errorf("finding our own program: %w", err)
