@@ -13,7 +13,7 @@ import (
 // firstProcess gives what the first process in a run's walls was started from.
 func (w *world) firstProcess() string {
 	w.t.Helper()
-	waits := "echo up > up; while [ ! -e " + w.project + "/go ]; do sleep 0.02; done; rm up go"
+	waits := "echo up > up; while [ ! -e " + w.project + "/go ]; do sleep 0.02; done; rm -f up go"
 	cmd := w.command(w.bin, "run", "--", "sh", "-c", waits)
 	w.must(cmd.Start())
 	eventually(w.t, "the command runs", func() bool { return exists(w.project + "/up") })
@@ -26,7 +26,7 @@ func (w *world) firstProcess() string {
 			found += filepath.Base(exe)
 		}
 	}
-	w.write(w.project+"/go", "")
+	w.must(os.WriteFile(w.project+"/go", nil, 0o666))
 	w.must(cmd.Wait())
 	return found
 }
