@@ -115,3 +115,21 @@ func TestHistoryJSONHoldsEveryName(t *testing.T) {
 		t.Errorf("undo: %+v", undone)
 	}
 }
+
+// TestDiffOfARunningStep: it is told with what it has come to by now, with and without its number.
+func TestDiffOfARunningStep(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.litter = true // the run's socket
+	w.outsideSh("mkdir dir; echo one > file")
+	run := w.startInside("echo new > dir/new; echo two >> file; echo ready; while [ ! -e end ]; do sleep 0.02; done; rm end")
+	want := "--- /dev/null\n+++ dir/new\n@@ -0,0 +1 @@\n+new\n--- file\n+++ file\n@@ -1 +1,2 @@\n one\n+two\n"
+	for _, args := range [][]string{{"diff"}, {"diff", "1"}} {
+		if got := w.fine(args...); got != want {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+	w.outsideSh("touch end")
+	if err := run.Wait(); err != nil {
+		t.Error(err)
+	}
+}

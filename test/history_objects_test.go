@@ -55,3 +55,45 @@ func TestUndoOfCollectedObjects(t *testing.T) {
 		})
 	}
 }
+
+// TestUndoOfRepositories: a repository that a step removed, or made, comes back and goes as
+// often as one likes. So does that of an older step alone.
+func TestUndoOfRepositories(t *testing.T) {
+	made := "git init -q --object-format=%s in && git -C in commit -q --allow-empty -m one && " +
+		"echo a > in/a && git -C in add a && git -C in worktree add -q ../wt"
+	for name, c := range map[string]struct{ before, step, later, undo string }{
+		"removed":              {strings.ReplaceAll(made, "%s", "sha1"), "rm -rf in wt", "true", "undo"},
+		"removed, SHA-256":     {strings.ReplaceAll(made, "%s", "sha256"), "rm -rf in wt", "true", "undo"},
+		"removed by the older": {strings.ReplaceAll(made, "%s", "sha1"), "rm -rf in wt", "echo x > x", "undo --step 1"},
+		"made by the older":    {"true", strings.ReplaceAll(made, "%s", "sha1"), "echo x > x", "undo --step 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.litter = true
+			w.outsideSh("git config --global user.email a@b; git config --global user.name a; " + c.before)
+			state := "find in wt ! -path '*/objects*' 2>&1; [ ! -e in ] || (cd in; git --no-optional-locks status --short; git fsck 2>&1)"
+			before := w.outsideSh(state)
+			for _, line := range []string{c.step, c.later} {
+				if r := w.run(append(historyOn, "--", "bash", "-c", line)...); r.code != 0 {
+					t.Fatal(r)
+				}
+			}
+			after := w.outsideSh(state)
+			for _, again := range []string{"first", "second", "third"} {
+				if r := w.plain(w.bin, strings.Fields(c.undo)...); r.code != 0 {
+					t.Fatal(again, r)
+				}
+				if got := w.outsideSh(state); got != before {
+					t.Errorf("%s undo: %s", again, got)
+				}
+				if r := w.plain(w.bin, "redo"); r.code != 0 {
+					t.Fatal(again, r)
+				}
+				if got := w.outsideSh(state); got != after {
+					t.Errorf("%s redo: %s", again, got)
+				}
+			}
+		})
+	}
+}

@@ -76,7 +76,7 @@ func (d *Decider) vet(at, name string, text []byte) error {
 		if d.hashOf(dir) != hashBy(text) && len(indexesBelow(dir)) > 0 {
 			return errHash
 		}
-		return indexAs(dir, hashBy(text))
+		return indexAs(dir, hashBy(text), d.c.Restoring)
 	case "gitdir": // "worktree repair" writes there
 		if to := strings.TrimRight(string(text), "\n"); to != "" && !slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(path.Clean(to), r) }) {
 			return fmt.Errorf("%q is no place of the project", to)
@@ -89,7 +89,7 @@ func (d *Decider) vet(at, name string, text []byte) error {
 	if to := strings.TrimRight(string(text), "\n"); to != "" && (to != "../.." || path.Base(path.Dir(dir)) != "worktrees") {
 		return fmt.Errorf("git would take its configuration from %q; that of a worktree is in ../.. of it", to)
 	}
-	return indexAs(dir, hashIn(path.Dir(path.Dir(dir))))
+	return indexAs(dir, hashIn(path.Dir(path.Dir(dir))), d.c.Restoring)
 }
 
 // probe says whether a change is the symlink by which git init finds out

@@ -126,7 +126,7 @@ func (c *carrier) act(op *graph.Op) error {
 	case graph.Link:
 		a.State = journal.State{Kind: journal.File, Target: journal.Bytes(c.now(op.To))}
 	case graph.Swap:
-		if c.Files[string(a.Path)] { // its directory is not to be changed
+		if c.Files[string(a.Path)] || disk.Fixed(c.roots, c.path(op.At), c.live(op.Was).UID) { // its directory is not to be changed
 			a.Verb = journal.Rewrite
 			c.rewrite(op, &a)
 			break

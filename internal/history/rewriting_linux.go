@@ -49,9 +49,9 @@ func openPlain(dir int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// mixed reports whether a file is empty, or has the length of one of two others and
-// at each place the byte of one of them, or zero. The second may be nil, for an empty
-// one.
+// mixed reports whether a file is no longer than one of two others and has at each place
+// the byte of one of them, or zero: it grows as it is written, and may have been stopped
+// anywhere. The second may be nil, for an empty one.
 func mixed(f, a, b *os.File) (bool, error) {
 	size, err := sizeOfFile(f)
 	if err != nil || size == 0 {
@@ -67,7 +67,7 @@ func mixed(f, a, b *os.File) (bool, error) {
 			return false, err
 		}
 	}
-	if size != of && size != to {
+	if size > max(of, to) {
 		return false, nil
 	}
 	const piece = 64 << 10

@@ -23,6 +23,9 @@ func TestMixed(t *testing.T) {
 		{"nothing on the disk yet", zeros, true},
 		{"a part of the new one", after[:65_000] + zeros[:len(after)-65_000], true},
 		{"a part of the new one, with the former length", after[:65_000] + before[65_000:], true},
+		{"as much of the new one as there was room for", after[:65_000], true},
+		{"as much of the former one", before[:8192], true},
+		{"a part of it and an edit", before[:8188] + "edit", false},
 		{"a part and an edit", after[:65_000] + "edit" + zeros[:len(after)-65_004], false},
 		{"an edit at the end", zeros[:len(before)-4] + "edit", false},
 		{"appended to", after + "edit", false},
@@ -83,5 +86,37 @@ func TestEditAfterAKilledRewrite(t *testing.T) {
 		if !strings.Contains(string(got), "by the user") {
 			t.Fatalf("killed at call %d: the edit is gone; the file holds %q", at, got)
 		}
+	}
+}
+
+// TestRewriteKilledInTheMiddle: an undo that was killed while it wrote to a file of several
+// names, or had no room to write more, is finished.
+func TestRewriteKilledInTheMiddle(t *testing.T) {
+	met := 0
+	for at := 0; ; at++ {
+		d := newDesk(t)
+		d.fill(t)
+		by(t, os.WriteFile(d.at("l1"), []byte(strings.Repeat("found", 4000)), 0o600))
+		before := inside(t, d)
+		d.begin(t)
+		d.write(t, "l1", "changed")
+		d.end(t)
+		d.close(t)
+		l := d.read(t)
+		if !crash(at, func() { _, _ = d.store.Undo(l, Request{Steps: []uint64{1}, Roots: []string{d.root}}) }) {
+			break
+		}
+		if st, err := os.Stat(d.at("l1")); err != nil || st.Size() > 0 {
+			continue
+		}
+		met++
+		by(t, os.WriteFile(d.at("l1"), []byte(strings.Repeat("found", 1000)), 0o600)) // as far as it came
+		d.recover(t)
+		if got := inside(t, d); got != before {
+			t.Errorf("killed at call %d: %s", at, apart(got, before))
+		}
+	}
+	if met == 0 {
+		t.Error("none was killed as it began to write")
 	}
 }

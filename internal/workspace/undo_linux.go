@@ -192,7 +192,10 @@ func (h *History) exact(r *history.Request) bool {
 	}
 	oldest := slices.Min(r.Steps)
 	return !slices.ContainsFunc(h.Log.Steps, func(s *steplog.Step) bool {
-		stays := s.Begin.Kind != journal.StepUndo && s.UndoneBy == 0 && !slices.Contains(r.Steps, s.Number)
+		again := s.Begin.Kind == journal.StepRedo && slices.ContainsFunc(h.Log.Steps, func(u *steplog.Step) bool {
+			return u.Number > oldest && u.UndoneBy == s.Number // both together changed nothing
+		})
+		stays := s.Begin.Kind != journal.StepUndo && !again && s.UndoneBy == 0 && !slices.Contains(r.Steps, s.Number)
 		return s.Number > oldest && stays && (len(s.Pres()) > 0 || len(s.Posts()) > 0)
 	})
 }

@@ -75,6 +75,9 @@ func diffText(env *cmdenv.Env, f *diffFlags, args []string) (*api.LeftOut, error
 		return nil, err
 	}
 	defer h.Close()
+	for _, s := range h.Log.Steps {
+		soFar(env, h, s)
+	}
 	steps, err := diffSteps(h, args)
 	if err != nil {
 		return nil, err

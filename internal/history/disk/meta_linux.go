@@ -40,8 +40,8 @@ func SetMeta(dir int, name string, st *journal.State) error {
 		return nil
 	}
 	err = SetMtime(dir, name, st.Mtime)
-	if err == unix.EPERM && now.Kind == journal.Dir && now.UID == st.UID && now.UID != uint32(os.Geteuid()) {
-		return nil // only its owner may set it, also where others may write in it
+	if err == unix.EPERM && now.UID == st.UID && now.UID != uint32(os.Geteuid()) {
+		return nil // only its owner may set it, also where others may write
 	}
 	return err
 }
