@@ -29,8 +29,10 @@ var gitDirs = []gitNamed{
 	{"bare: an alias of the user's", bareRepository + "core.logAllRefUpdates true; git config --global alias.x '!./tools/al'", hookIn("bare.git/tools/al"), "git -C bare.git x", "alias.x"},
 	{"bare: a pager of the user's, below it", bareRepository + "core.logAllRefUpdates true; git push -q ./bare.git main; git config --global core.pager ./pg", hookIn("bare.git/info/pg"), "cd bare.git/info; script -qec 'git log' /dev/null", "core.pager"},
 	{".git: an alias of the user's, below it", "git config --global alias.x '!sh al'", hookIn(".git/info/al"), "cd .git/info; git x", "alias.x"},
-	{".git: an alias of the user's, where logs are", "git config --global alias.x '!sh al'", hookIn(".git/logs/al"), "cd .git/logs; git x", "alias.x"},
-	{".git: an alias of the user's, in a directory of logs", "git config --global alias.x '!sh tools/al'", hookIn("d/al") + "mkdir -p .git/logs/tools; cp d/al .git/logs/tools/al", "cd .git/logs; git x", "alias.x"},
+	{".git: an alias of the user's, where logs are", "git config --global alias.x '!sh al'",
+		hookIn(".git/logs/al"), "cd .git/logs; git x", "alias.x"},
+	{".git: an alias of the user's, in a directory of logs", "git config --global alias.x '!sh tools/al'",
+		hookIn("d/al") + "mkdir -p .git/logs/tools; cp d/al .git/logs/tools/al", "cd .git/logs; git x", "alias.x"},
 	{"bare: hooks of a worktree", bareRepository + "core.hooksPath hk; git push -q ./bare.git main; git -C bare.git worktree add -q $PWD/wt main", hookIn("wt/hk/pre-commit"), "git -C wt commit -q --allow-empty -m x", "core.hookspath"},
 	{"separate: a monitor", separate + "core.fsmonitor ./fs", hookIn("sepw/fs"), "git -C sepw status", "core.fsmonitor"},
 	{"separate: hooks", separate + "core.hooksPath hk", hookIn("sepw/hk/pre-commit"), "git -C sepw commit -q --allow-empty -m x", "core.hookspath"},
@@ -126,7 +128,8 @@ func TestReferencesAreNoPrograms(t *testing.T) {
 	w.litter = true
 	w.repository()
 	w.outsideSh("git config --global alias.x '!sh al'; git config --global alias.main '!git log main'")
-	out := w.sh("git switch -q -c al; git commit -q --allow-empty -m on; git switch -q main; git commit -q --allow-empty -m main; git log --format=%s -1 al\n"+hookIn(".git/refs/heads/al")+"true", historyOn...)
+	out := w.sh("git switch -q -c al; git commit -q --allow-empty -m on; git switch -q main; git commit -q --allow-empty -m main\n"+
+		"git log --format=%s -1 al\n"+hookIn(".git/refs/heads/al")+"true", historyOn...)
 	w.plain("bash", "-c", "cd .git/refs/heads && git x")
 	if w.mark() || out != "on\n" {
 		t.Errorf("git ran it, or is kept from its work: %q", out)

@@ -195,6 +195,9 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		if v, is := d.gitFile(ch, at); is {
 			return v
 		}
+		if v, is := jujutsu(d, ch, at); is {
+			return v
+		}
 		return broker.Verdict{Allowed: true}
 	}
 	v := d.byName(ch, at)
@@ -273,6 +276,9 @@ func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
 		v = d.vetted(ch, at)
 	}
 	if r, is := d.gitFile(ch, at); is && v.Allowed && v.Vet == nil {
+		v = r
+	}
+	if r, is := jujutsu(d, ch, at); is && v.Allowed && v.Vet == nil {
 		v = r
 	}
 	v.Alone = u.piece
