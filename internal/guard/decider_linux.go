@@ -202,10 +202,11 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	}
 	v := d.byName(ch, at)
 	if hash, ok := d.rehashed(ch, at); ok && v.Allowed {
-		if err := otherwise(path.Dir(at), hash); err != nil {
+		empties, err := otherwise(ch, path.Dir(at), hash)
+		if err != nil {
 			return d.refusal(at, "in a git directory: "+err.Error(), "default", at)
 		}
-		v.Alone = true
+		v.Alone, v.Empties = true, empties
 	}
 	return v
 }
