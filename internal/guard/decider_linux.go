@@ -83,7 +83,8 @@ func New(c Config) *Decider {
 	if c.With != nil {
 		d.births, d.worktree = c.With.births, c.With.worktree
 	} else {
-		d.births, d.worktree = &births{born: make(map[string]bool), listed: make(map[string]bool)}, newWorktree(c.Git)
+		d.births = &births{born: make(map[string]bool), listed: make(map[string]bool), came: make(map[string]bool)}
+		d.worktree = newWorktree(c.Git)
 	}
 	for _, r := range c.Roots {
 		d.fold[r] = FoldsCase(r)
