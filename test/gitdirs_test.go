@@ -29,6 +29,10 @@ var gitDirs = []gitNamed{
 	{"bare: an alias of the user's", bareRepository + "core.logAllRefUpdates true; git config --global alias.x '!./tools/al'", hookIn("bare.git/tools/al"), "git -C bare.git x", "alias.x"},
 	{"bare: a pager of the user's, below it", bareRepository + "core.logAllRefUpdates true; git push -q ./bare.git main; git config --global core.pager ./pg", hookIn("bare.git/info/pg"), "cd bare.git/info; script -qec 'git log' /dev/null", "core.pager"},
 	{".git: an alias of the user's, below it", "git config --global alias.x '!sh al'", hookIn(".git/info/al"), "cd .git/info; git x", "alias.x"},
+	{".git: an alias of the user's, where logs are", "git config --global alias.x '!sh al'",
+		hookIn(".git/logs/al"), "cd .git/logs; git x", "alias.x"},
+	{".git: an alias of the user's, in a directory of logs", "git config --global alias.x '!sh tools/al'",
+		hookIn("d/al") + "mkdir -p .git/logs/tools; cp d/al .git/logs/tools/al", "cd .git/logs; git x", "alias.x"},
 	{"bare: hooks of a worktree", bareRepository + "core.hooksPath hk; git push -q ./bare.git main; git -C bare.git worktree add -q $PWD/wt main", hookIn("wt/hk/pre-commit"), "git -C wt commit -q --allow-empty -m x", "core.hookspath"},
 	{"separate: a monitor", separate + "core.fsmonitor ./fs", hookIn("sepw/fs"), "git -C sepw status", "core.fsmonitor"},
 	{"separate: hooks", separate + "core.hooksPath hk", hookIn("sepw/hk/pre-commit"), "git -C sepw commit -q --allow-empty -m x", "core.hookspath"},
@@ -114,6 +118,26 @@ func TestOtherGitDirectoriesWork(t *testing.T) {
 		rm -rf bare.git moved.git nwt c sepw sepdir w3 sep2`, historyOn...)
 	if _, err := os.Lstat(w.project + "/bare.git"); err == nil {
 		t.Error("bare.git is there")
+	}
+}
+
+// TestReferencesAreNoPrograms: a branch may have the name of a program that the user's
+// configuration names, and is one by no text that it gets.
+func TestReferencesAreNoPrograms(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.repository()
+	w.outsideSh("git config --global alias.x '!sh al'; git config --global alias.main '!git log main'")
+	out := w.sh("git switch -q -c al; git commit -q --allow-empty -m on; git switch -q main; git commit -q --allow-empty -m main\n"+
+		"git log --format=%s -1 al\n"+hookIn(".git/refs/heads/al")+"true", historyOn...)
+	w.plain("bash", "-c", "cd .git/refs/heads && git x")
+	if w.mark() || out != "on\n" {
+		t.Errorf("git ran it, or is kept from its work: %q", out)
+	}
+	w.plain("bash", "-c", hookIn(".git/refs/heads/al"))
+	w.plain("bash", "-c", "cd .git/refs/heads && git x")
+	if !w.mark() {
+		t.Error("canary: outside it does not run either")
 	}
 }
 

@@ -2,7 +2,10 @@
 
 package e2e
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // twoWays is a program that writes an index with an entry for ../esc if it is read for
 // names of objects of one length, and with harmless ones if read for the other length.
@@ -81,4 +84,23 @@ func TestOtherHashesWork(t *testing.T) {
 			cp -r a c; mv c d; git -C d status --short; git clone -q a e; git -C e status --short
 			git -C a worktree remove b; rm -rf a d e
 		done`, historyOn...)
+}
+
+// TestOtherHashesGo: such a repository is removed at once by a later run, whatever its index
+// would say if it were read in another way, and comes back as it was.
+func TestOtherHashesGo(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	w.sh(`set -e
+		for i in $(seq 12); do
+			git init -q --object-format=sha256 r$i; cd r$i; git config index.version $((i % 3 + 2))
+			for f in 1 2 3 4 5 6 7; do echo $i $f > $f; done; git add .; git commit -qm x; cd ..
+		done`, historyOn...)
+	r := w.run(append(historyOn, "--", "bash", "-c", "for i in r*; do rm $i/.git/config; done; rm -r r*; ls")...)
+	if r.out != "file\n" || r.code != 0 || strings.Contains(r.err, "denied") {
+		t.Errorf("removed: %s", r)
+	}
+	w.fine("undo")
+	w.outsideSh("set -e; for i in r*; do git -C $i fsck --strict; git -C $i diff --exit-code HEAD; git -C $i status --porcelain; done 2>&1; " +
+		"test $(ls -d r* | wc -l) = 12")
 }

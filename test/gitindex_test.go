@@ -170,3 +170,35 @@ func TestResolutionsWork(t *testing.T) {
 		t.Errorf("the resolution is not remembered: %q", out)
 	}
 }
+
+// TestIndexOfWhatMovesOnItsWay: a repository of before the run does not come, in a directory
+// that the run has made, to where the index has a hook of it.
+func TestIndexOfWhatMovesOnItsWay(t *testing.T) {
+	for name, on := range map[string]string{
+		"moved":       "mv new place",
+		"once more":   "mkdir more; mv new more/place; mv more/place place",
+		"exchanged":   "mkdir place; " + python("L.renameat2(-100, b'new', -100, b'place', 2)"),
+		"and renamed": "mv new/old new/x; mv new/x new/old; mv new place",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.litter = true
+			w.repository()
+			w.outsideSh("git clone -q --bare . old; cp -r . ../free")
+			script := `h=$(printf '#!/bin/sh\ntouch ~/PWN\n' | git hash-object -w --stdin); mkdir new; mv old new/old
+				git update-index --add --cacheinfo 100755,$h,place/old/hooks/pre-receive
+				` + on
+			act := "\ngit checkout -q -f .; echo x > file; git commit -qm x file; git push -q place/old main; true"
+			r := w.run(append(historyOn, "--", "bash", "-c", script)...)
+			w.outsideSh(act)
+			if w.mark() {
+				t.Errorf("git ran it: %s", r)
+			}
+			w.outsideSh("cd ../free\n" + script + act)
+			if !w.mark() {
+				t.Error("canary: without walls it does not run either")
+			}
+		})
+	}
+}

@@ -123,6 +123,9 @@ type Verdict struct {
 	Most int64
 	// Alone asks for the decision once more while no other change is under way.
 	Alone bool
+	// Empties are files beside one that is removed. They are emptied first, as changes of
+	// their own.
+	Empties []string
 	// For a refusal: the rule, where it was written, and what would allow it.
 	Rule, Source, Hint string
 }

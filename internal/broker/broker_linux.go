@@ -306,8 +306,9 @@ func (w *worker) alone(h handler, c *Call) (val int64, err error) {
 
 func (w *worker) locked(h handler, c *Call) (int64, error) {
 	w.dirs.next()
+	settles := w.b.drafts.some.Load() // one that begins later is of another process, and not at its end
 	var still sync.Locker = w.b.still.RLocker()
-	if w.single {
+	if w.single || settles {
 		still = &w.b.still
 	}
 	for still.Lock(); w.b.gate.shut(); still.Lock() {
@@ -315,7 +316,9 @@ func (w *worker) locked(h handler, c *Call) (int64, error) {
 		w.b.gate.wait()
 	}
 	defer still.Unlock()
-	w.b.drafts.settle(w.b)
+	if settles {
+		w.b.drafts.settle(w.b)
+	}
 	if w.decides {
 		w.b.drafts.letIn()
 	}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"path"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -212,11 +213,44 @@ func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
 		return 0, w.busy(&ch)
 	}
 	defer w.b.pins.sweep()
-	err = w.change(&ch, func() error { return unix.Unlinkat(p.dir, p.name, flags) })
+	v, err := w.decide(&ch)
+	if err == nil {
+		err = w.verdict(&ch, v)
+	}
+	for _, name := range v.Empties {
+		if err == nil {
+			err = empty(w, &p, name)
+		}
+	}
+	if err == nil {
+		err = w.allowed(&ch, func() error { return unix.Unlinkat(p.dir, p.name, flags) })
+	}
 	if err == nil && l.Kind == KindDir {
 		w.removed(l)
 	}
 	return 0, err
+}
+
+// empty empties a file that lies beside a place.
+func empty(w *worker, p *place, name string) error {
+	q := place{dir: p.dir, pin: p.pin, name: name, path: path.Dir(p.path) + "/" + name}
+	l, err := q.at()
+	if err != nil {
+		return err
+	}
+	if l.Kind != KindFile || l.Links != 1 || l.mount {
+		return unix.EACCES
+	}
+	ch := Change{Op: OpTruncate, Path: q.path, Kind: KindFile, Dir: q.dir, Name: q.name, In: w.in(&q), ToDir: -1, Was: l.Seen}
+	return w.allowed(&ch, func() error {
+		fd, err := w.openSame(&q, unix.O_WRONLY|unix.O_NONBLOCK, l)
+		if err != nil {
+			ch.Unopened = true
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.Ftruncate(fd, 0)
+	})
 }
 
 // busy is the kernel's answer for a name inside that something is mounted on, see

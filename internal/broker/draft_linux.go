@@ -22,6 +22,7 @@ type draft struct {
 	verdict Verdict
 	place   int // the file, open for reading and writing
 	text    int // what was written, open for reading
+	made    int // the directory of a file that was made for the draft, -1 for one that was there
 	in      Inode
 	was     unix.Stat_t // of place when it began
 	lease   lease
@@ -92,23 +93,30 @@ func (s *drafts) again(w *worker, r *request, ch *Change) (handed, error) {
 }
 
 // begin makes a draft of d.place, and gives it to the caller. It closes that where it
-// fails; undo, nil for a file that was there, then takes the file back.
-func (s *drafts) begin(w *worker, r *request, d *draft, undo func()) (handed, error) {
-	got, err := s.started(w, r, d, undo == nil)
-	if err != nil {
-		if undo != nil {
-			undo()
-		}
+// fails, and takes back a file that was made.
+func (s *drafts) begin(w *worker, r *request, d *draft) (handed, error) {
+	if err := unix.Fstat(d.place, &d.was); err != nil {
 		unix.Close(d.place)
+		return handed{number: -1}, err
+	}
+	made := d.change.Op == OpCreate
+	if d.made = -1; made {
+		var err error
+		if d.made, err = w.withRoom(func() (int, error) { return unix.FcntlInt(uintptr(d.change.Dir), unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+			unix.Close(d.place)
+			return handed{number: -1}, err
+		}
+	}
+	got, err := s.started(w, r, d, !made)
+	if err != nil {
+		d.takeBack()
+		d.close()
 		return handed{number: -1}, err
 	}
 	return got, nil
 }
 
 func (s *drafts) started(w *worker, r *request, d *draft, was bool) (got handed, err error) {
-	if err := unix.Fstat(d.place, &d.was); err != nil {
-		return got, err
-	}
 	d.in = Inode{d.was.Dev, d.was.Ino}
 	memory, err := w.withRoom(func() (int, error) { return unix.MemfdCreate("carrel", unix.MFD_CLOEXEC) })
 	if err != nil {
@@ -185,10 +193,10 @@ func (d *draft) give(w *worker, r *request, of int) (handed, error) {
 // look settles drafts until there are none.
 func (s *drafts) look(b *Broker) {
 	for {
-		b.still.RLock() // nothing moves meanwhile
+		alone := b.still.TryLock() // else the call that is under way settles them, or the next one
 		s.mu.Lock()
 		held := b.gate.shut()
-		if !held {
+		if alone && !held {
 			s.open = slices.DeleteFunc(s.open, func(d *draft) bool { return d.settled(b) })
 		}
 		for _, d := range s.open {
@@ -201,7 +209,9 @@ func (s *drafts) look(b *Broker) {
 		s.some.Store(some)
 		s.looking = some
 		s.mu.Unlock()
-		b.still.RUnlock()
+		if alone {
+			b.still.Unlock()
+		}
 		if !some {
 			return
 		}
@@ -229,11 +239,10 @@ func (s *drafts) watch() {
 }
 
 // settle settles what no process writes to any more. It is done before each call: a program
-// that goes on after it has closed a file finds all of it there, also its size.
+// that goes on after it has closed a file finds all of it there, also its size. No other
+// call is under way: what one was decided by must not change before it acts, and what a
+// draft is vetted by must not change before it is in its file.
 func (s *drafts) settle(b *Broker) {
-	if !s.some.Load() {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = slices.DeleteFunc(s.open, func(d *draft) bool { return d.settled(b) })
@@ -330,18 +339,34 @@ func (d *draft) letIn() {
 	}
 }
 
-// put ends a draft: what was written is in the file then, or was refused.
+// put ends a draft: what was written is in the file then, or was refused. Of one that was
+// made for it nothing is left: an empty file can say something, too.
 func (d *draft) put(b *Broker) {
-	defer unix.Close(d.place)
+	defer d.close()
 	defer unix.Close(d.text)
 	err := d.vet()
 	if err == nil {
 		return
 	}
+	d.takeBack()
 	v := d.verdict
 	v.Allowed, v.Vet, v.Rule = false, nil, v.Rule+": "+err.Error()
 	if b.config.Refused != nil {
 		b.config.Refused(&d.change, v)
+	}
+}
+
+// takeBack removes the file that was made for a draft, if it still has its name.
+func (d *draft) takeBack() {
+	if d.made >= 0 {
+		takeBack(d.made, d.change.Name, d.place)
+	}
+}
+
+func (d *draft) close() {
+	unix.Close(d.place)
+	if d.made >= 0 {
+		unix.Close(d.made)
 	}
 }
 

@@ -232,10 +232,10 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 			return err
 		}
 		if v.Vet != nil {
-			got, err = w.b.drafts.begin(w, r, &draft{change: ch, verdict: v, place: fd}, func() { takeBack(p, fd) })
+			got, err = w.b.drafts.begin(w, r, &draft{change: ch, verdict: v, place: fd})
 			return err
 		}
-		got, err = w.hand(r, p.path, fd, func() { takeBack(p, fd) })
+		got, err = w.hand(r, p.path, fd, func() { takeBack(p.dir, p.name, fd) })
 		return err
 	})
 	if faster {
@@ -271,10 +271,10 @@ func (w *worker) decideOpen(r *request, ch *Change) (Verdict, error) {
 }
 
 // takeBack removes a file that was just made, if it still has its name.
-func takeBack(p *place, fd int) {
-	var st unix.Stat_t
-	if l, err := p.at(); err == nil && unix.Fstat(fd, &st) == nil && l.Ino == st.Ino && l.Dev == st.Dev {
-		_ = unix.Unlinkat(p.dir, p.name, 0)
+func takeBack(dir int, name string, fd int) {
+	var is, was unix.Stat_t
+	if unix.Fstatat(dir, name, &is, unix.AT_SYMLINK_NOFOLLOW) == nil && unix.Fstat(fd, &was) == nil && is.Ino == was.Ino && is.Dev == was.Dev {
+		_ = unix.Unlinkat(dir, name, 0)
 	}
 }
 
@@ -327,7 +327,7 @@ func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, err
 			return err
 		}
 		if v.Vet != nil {
-			got, err = w.b.drafts.begin(w, r, &draft{change: *ch, verdict: v, place: fd}, nil)
+			got, err = w.b.drafts.begin(w, r, &draft{change: *ch, verdict: v, place: fd})
 			return err
 		}
 		got, err = w.hand(r, ch.Path, fd, nil)

@@ -63,10 +63,15 @@ type notes struct {
 	err   error
 	never func(*Change) bool
 	after func(error)
+	vet   func(*Change) func(before, after []byte) error
 }
 
 func (n *notes) Decide(ch *Change) Verdict {
-	return Verdict{Allowed: n.never == nil || !n.never(ch)}
+	v := Verdict{Allowed: n.never == nil || !n.never(ch)}
+	if n.vet != nil {
+		v.Vet = n.vet(ch)
+	}
+	return v
 }
 func (n *notes) After(_ *Change, err error) {
 	if n.after != nil {
@@ -87,6 +92,7 @@ type bench struct {
 	b     *Broker
 	dir   string
 	tid   uint32
+	texts [][]byte
 }
 
 func newBench(t *testing.T) *bench {
@@ -115,6 +121,13 @@ func (n *bench) call(nr int32, name string, rest ...uint64) answer {
 	at := unix.AT_FDCWD
 	defer runtime.KeepAlive(text)
 	return n.raw(nr, append([]uint64{uint64(at), uint64(uintptr(unsafe.Pointer(&text[0])))}, rest...)...)
+}
+
+// text puts the path of a name in the directory where a call finds it.
+func (n *bench) text(name string) uint64 {
+	text := append([]byte(n.dir+"/"+name), 0)
+	n.texts = append(n.texts, text) // so long as there are calls
+	return uint64(uintptr(unsafe.Pointer(&text[0])))
 }
 
 // raw makes a system call with just these arguments.

@@ -20,6 +20,8 @@ type births struct {
 	mu     sync.Mutex
 	born   map[string]bool // git directories made inside, which may get what init writes
 	listed map[string]bool // names made inside that could run code later
+	came   map[string]bool // directories of before the run that it has moved
+	many   bool            // there were more than MaxListed of those
 	more   bool            // there were more than MaxListed
 	tell   func(at string) // is told of each name that is listed; nil for nobody
 }
@@ -56,16 +58,19 @@ func (d *Decider) bornAround(at string) string {
 	return ""
 }
 
-// bornBelow says whether a directory is, or holds, a git directory made inside.
-func (d *Decider) bornBelow(dir string) bool {
+// bornBelow says whether a directory is, or holds, a git directory made inside; old, whether
+// it may hold a directory of before the run.
+func (d *Decider) bornBelow(dir string) (born, old bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	old = d.many
 	for at := range d.born {
-		if pathname.Within(at, dir) {
-			return true
-		}
+		born = born || pathname.Within(at, dir)
 	}
-	return false
+	for at := range d.came {
+		old = old || pathname.Within(at, dir)
+	}
+	return born, old
 }
 
 // newGitDir says whether a directory of this name is one that git makes: a
@@ -102,12 +107,23 @@ func (d *Decider) Made(ch *broker.Change) {
 	case ch.Op == broker.OpRmdir:
 		d.mu.Lock()
 		delete(d.born, ch.Path)
+		delete(d.came, ch.Path)
 		d.mu.Unlock()
 	case ch.Op == broker.OpRename && ch.Kind == broker.KindDir, ch.Op == broker.OpExchange:
 		d.moved(ch.Path, ch.To, ch.Op == broker.OpExchange)
-		d.listMoved(ch.To)
+		places := []string{ch.To}
 		if ch.Op == broker.OpExchange {
-			d.listMoved(ch.Path)
+			places = append(places, ch.Path)
+		}
+		for _, at := range places {
+			d.listMoved(at)
+			if !d.madeSince(at) {
+				d.mu.Lock()
+				if d.many = d.many || len(d.came) >= MaxListed; !d.many {
+					d.came[strings.Clone(at)] = true
+				}
+				d.mu.Unlock()
+			}
 		}
 	}
 	if !makes(ch) {
@@ -154,7 +170,7 @@ func (d *Decider) bear(dir string) {
 func (d *Decider) moved(from, to string, exchange bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, m := range []map[string]bool{d.born, d.listed} {
+	for _, m := range []map[string]bool{d.born, d.listed, d.came} {
 		var added []string
 		for at := range m {
 			switch {

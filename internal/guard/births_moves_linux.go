@@ -54,13 +54,14 @@ func (d *Decider) takes(ch *broker.Change, at string) string {
 	if dir := d.gitAround(at); dir != "" && !pathname.Within(to, dir) {
 		return "a directory of it stays in it"
 	}
-	since := d.madeSince(at)
+	born, old := d.bornBelow(at)
+	since := d.madeSince(at) && !old
 	if !since { // what came into one that was made inside was looked at on its way
 		if why := d.leaves(at, to); why != "" {
 			return why
 		}
 	}
-	if !since || d.bornBelow(at) {
+	if !since || born {
 		if err := d.indexedIn(to, at); err != nil {
 			return err.Error()
 		}

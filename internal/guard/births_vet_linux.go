@@ -246,7 +246,7 @@ func (d *Decider) plain(dir int, at string) error {
 		if st.Mode&unix.S_IFMT != unix.S_IFREG {
 			return st.Mode&unix.S_IFMT != unix.S_IFDIR
 		}
-		if part, _, _ := strings.Cut(strings.TrimPrefix(p.Name, "./"), "/"); part != "refs" && part != "logs" && d.waits(path.Join(at, p.Name), at) {
+		if !ofReference(strings.TrimPrefix(p.Name, "./")) && d.waits(path.Join(at, p.Name), at) {
 			why = errors.New("git would run it")
 			return true
 		}

@@ -83,7 +83,8 @@ func New(c Config) *Decider {
 	if c.With != nil {
 		d.births, d.worktree = c.With.births, c.With.worktree
 	} else {
-		d.births, d.worktree = &births{born: make(map[string]bool), listed: make(map[string]bool)}, newWorktree(c.Git)
+		d.births = &births{born: make(map[string]bool), listed: make(map[string]bool), came: make(map[string]bool)}
+		d.worktree = newWorktree(c.Git)
 	}
 	for _, r := range c.Roots {
 		d.fold[r] = FoldsCase(r)
@@ -195,14 +196,18 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		if v, is := d.gitFile(ch, at); is {
 			return v
 		}
+		if v, is := jujutsu(d, ch, at); is {
+			return v
+		}
 		return broker.Verdict{Allowed: true}
 	}
 	v := d.byName(ch, at)
 	if hash, ok := d.rehashed(ch, at); ok && v.Allowed {
-		if err := otherwise(path.Dir(at), hash); err != nil {
+		empties, err := otherwise(ch, path.Dir(at), hash)
+		if err != nil {
 			return d.refusal(at, "in a git directory: "+err.Error(), "default", at)
 		}
-		v.Alone = true
+		v.Alone, v.Empties = true, empties
 	}
 	return v
 }
@@ -273,6 +278,9 @@ func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
 		v = d.vetted(ch, at)
 	}
 	if r, is := d.gitFile(ch, at); is && v.Allowed && v.Vet == nil {
+		v = r
+	}
+	if r, is := jujutsu(d, ch, at); is && v.Allowed && v.Vet == nil {
 		v = r
 	}
 	v.Alone = u.piece

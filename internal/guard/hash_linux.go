@@ -120,16 +120,19 @@ func (d *Decider) rehashed(ch *broker.Change, at string) (hash int, ok bool) {
 }
 
 // otherwise says why a directory may not have that length of names: an index in it was
-// judged by another one, and git might read paths in it that lead elsewhere.
-func otherwise(dir string, hash int) error {
+// judged by another one, and git might read paths in it that lead elsewhere. Where the
+// configuration is removed, as with all of the directory, such an index is emptied first.
+func otherwise(ch *broker.Change, dir string, hash int) (empties []string, err error) {
 	for _, at := range indexesBelow(dir) {
 		text, err := unshared(unix.AT_FDCWD, at, maxIndex)
 		if err == nil {
-			err = gitconf.IndexOtherwise(text, hash, inTree)
+			if err = gitconf.IndexOtherwise(text, hash, inTree); err != nil && ch.Op == broker.OpUnlink && path.Dir(at) == dir {
+				empties, err = append(empties, path.Base(at)), nil
+			}
 		}
 		if err != nil {
-			return fmt.Errorf("%s would be read in another way, and has to go first: %w", strings.TrimPrefix(at, dir+"/"), err)
+			return nil, fmt.Errorf("%s would be read in another way, and has to go first: %w", strings.TrimPrefix(at, dir+"/"), err)
 		}
 	}
-	return nil
+	return empties, nil
 }

@@ -157,14 +157,14 @@ func reachesAnywhere(ch *broker.Change, at string, t *gitconf.Target) bool {
 			break
 		}
 		i += next
-		if t.Tree && !t.Near || runsIn(at[:min(i, len(at))]) {
+		if t.Tree && !t.Near || runsIn(at[:min(i, len(at))], at) {
 			return true
 		}
 	}
 	parts := strings.Split(t.Rest, "/")
 	for n := 1; (t.Tree || t.Near) && n < len(parts); n++ {
 		head := "/" + strings.ToLower(strings.Join(parts[:n], "/")) + "/"
-		if strings.HasSuffix(low, head) && (!t.Near || runsIn(at[:min(len(low)-len(head), len(at))])) && brings(ch, at, strings.Join(parts[n:], "/")) {
+		if strings.HasSuffix(low, head) && (!t.Near || runsIn(at[:min(len(low)-len(head), len(at))], at)) && brings(ch, at, strings.Join(parts[n:], "/")) {
 			return true
 		}
 	}
@@ -176,18 +176,23 @@ func isTree(dir string) bool { return isThere(dir + "/.git") }
 
 // runsIn says whether git may run programs by a path that starts in a directory: in a
 // working tree, and anywhere in a git directory, as git stays where it was started there.
-// Not so where references are: their names are as those of any file.
-func runsIn(dir string) bool {
+func runsIn(dir, to string) bool {
 	if isTree(dir) {
 		return true
 	}
 	for at := dir; len(at) > 1; at = path.Dir(at) {
 		if path.Base(at) == ".git" || gitDirectory(at) {
-			part, _, _ := strings.Cut(strings.TrimPrefix(dir[len(at):], "/"), "/")
-			return part != "refs" && part != "logs"
+			below := func(of string) string { return strings.TrimPrefix(of[len(at):], "/") }
+			return below(dir) == "" || !ofReference(below(to))
 		}
 	}
 	return false
+}
+
+// ofReference says whether a path in a git directory is one where references are, or their
+// logs: their names are as those of any file, and git has to write them.
+func ofReference(rel string) bool {
+	return pathname.Within(rel, "refs") || pathname.Within(rel, "logs/refs") || rel == "logs/HEAD" || rel == "logs"
 }
 
 // waits says whether a file is one that git would run by its name, as the user's own

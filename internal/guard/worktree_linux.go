@@ -231,8 +231,8 @@ func isHash(s string) bool {
 // vetReference gives what judges a reference: in a linked worktree, a symbolic one moves
 // no other reference either. t may be nil.
 func (t *worktree) vetReference(at string) func(before, after []byte) error {
-	return func(before, after []byte) error {
-		err := gitconf.VetReference(before, after)
+	return func(_, after []byte) error {
+		err := gitconf.VetReference(after, strings.Contains(strings.ToLower(at), "/logs/"))
 		name, symbolic := gitconf.Symbolic(after)
 		if err != nil || !symbolic || t == nil || !pathname.Within(at, t.common) && !pathname.Within(at, t.own) {
 			return err

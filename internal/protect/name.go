@@ -91,6 +91,11 @@ func Renamed(path string, fold bool) (rule string, ok bool) {
 		if part == ".git" && carriesControl(parts[i+1:]) {
 			return ".git: git finds repositories in it", true
 		}
+		for _, r := range rulesFor(part, fold) {
+			if r.top == Protected && r.leads(parts[i:]) {
+				return r.String(), true
+			}
+		}
 	}
 	return "", false
 }

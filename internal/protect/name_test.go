@@ -43,7 +43,8 @@ func TestName(t *testing.T) {
 		// twins
 		{"opencode.jsonc", Protected}, {".devcontainer.json", Protected}, {"lefthook.yaml", Protected}, {"lefthook.toml", Protected}, {"lefthook-local.yml", Protected},
 		{"mise.local.toml", Protected}, {".mise/config.toml", Protected}, {".mise.dev.toml", Protected}, {".nvimrc", Protected}, {".lvimrc", Protected}, {".pdbrc", Protected},
-		{".hg/hgrc", Protected}, {".jj/repo/config.toml", Protected}, {"a/.jj/repo/config.toml", Listed}, {".jj/repo/store/x", None}, {".envrc.private", Protected}, {".helix/languages.toml", Protected}, {".mvn/jvm.config", Protected}, {".zed/tasks.json", Protected},
+		{".hg/hgrc", Protected}, {".jj/repo/config.toml", Protected}, {"a/.jj/repo/config.toml", Listed}, {".jj/repo/store/x", None},
+		{".jj/repo", None}, {".hg/sharedpath", Protected}, {"a/.hg/sharedpath", Listed}, {".jj/workspace-config.toml", Protected}, {".envrc.private", Protected}, {".helix/languages.toml", Protected}, {".mvn/jvm.config", Protected}, {".zed/tasks.json", Protected},
 		{".qwen/settings.json", Protected}, {".qwen/plans/x", Listed}, {"crush.json", Protected}, {".amp/settings.json", Protected}, {".amazonq/mcp.json", Protected},
 		{".factory/hooks/x", Protected}, {".junie/mcp/x", Listed}, {".continue/mcp.json", Protected}, {".windsurf/hooks.json", Protected}, {".kiro/settings/mcp.json", Protected},
 		{".claude/plugins/x", Protected}, {".agents/skills/x", Protected}, {".bashrc", Listed}, {".gitconfig", Listed}, {".github/hooks/x.json", Listed},
@@ -106,6 +107,7 @@ func TestComponentAndRenamed(t *testing.T) {
 	for path, want := range map[string]bool{
 		".git/info": true, ".git/modules": true, ".git/modules/lib": true, ".git/modules/a/b": true, ".git/worktrees": true, ".git/worktrees/w": true, ".git/hooks": true,
 		".git/modules/lib/info": true, ".git/modules/lib/refs/heads": false, ".git/refs/heads": false, ".git/objects/aa": false, ".git/rebase-merge": false, ".git/worktrees/w/refs": false,
+		".jj": true, ".jj/repo": true, "a/.jj/repo": true, ".jj/repo/store": false,
 		"src/hooks": false, "src/modules": false, "": false, "a": false, ".git/remotes": true, ".npmrc": true,
 	} {
 		if rule, ok := Renamed(path, false); ok != want {

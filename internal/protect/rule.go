@@ -40,6 +40,19 @@ func (r *rule) matches(parts []string) bool {
 	return true
 }
 
+// leads says whether components are those of a directory on the way to what the rule means.
+func (r *rule) leads(parts []string) bool {
+	if len(parts) >= len(r.parts) {
+		return false
+	}
+	for i, p := range parts {
+		if !wild(r.parts[i], p) {
+			return false
+		}
+	}
+	return true
+}
+
 // wild matches one component with at most one "*".
 func wild(pattern, name string) bool {
 	front, back, star := strings.Cut(pattern, "*")

@@ -55,8 +55,10 @@ func names() []rule {
 		// Version control. Submodules are added and attributes set in ordinary
 		// work; both only choose among what the configuration holds.
 		hint(".gitmodules", "submodule addresses"), hint(".gitattributes", "chooses among configured filters and drivers"),
-		protected(".hg/hgrc", "Mercurial runs what it names"), protected(".hg/hgrc-not-shared", "Mercurial runs what it names"), hint(".hg/sharedpath", "leads Mercurial elsewhere"),
-		protected(".jj/repo/config.toml", "Jujutsu runs what it names"), hint(".sl/config", "Sapling runs what it names"), hintDir("_darcs/prefs", "darcs runs what it names"),
+		protected(".hg/hgrc", "Mercurial runs what it names"), protected(".hg/hgrc-not-shared", "Mercurial runs what it names"), protected(".hg/sharedpath", "leads Mercurial elsewhere"),
+		protected(".jj/repo/config.toml", "Jujutsu runs what it names"), protected(".jj/workspace-config.toml", "Jujutsu runs what it names"),
+		hint(".jj/repo/config-id", "leads Jujutsu elsewhere"), hint(".jj/workspace-config-id", "leads Jujutsu elsewhere"), hint(".sl/sharedpath", "leads Sapling elsewhere"),
+		hint(".sl/config", "Sapling runs what it names"), hintDir("_darcs/prefs", "darcs runs what it names"),
 		// Editors and debuggers act on opening a project.
 		protectedDir(".vscode", "editor tasks"), protectedDir(".idea", "editor tasks"), protectedDir(".run", "editor tasks"), protectedDir(".devcontainer", "container set-up"),
 		protected(".devcontainer.json", "container set-up"), protected("*.code-workspace", "editor tasks"), protectedDir(".zed", "editor tasks"),
