@@ -18,8 +18,8 @@ const (
 // Where these bounds do not hold yet. Each number only goes down: who makes one of these
 // smaller writes the new one here.
 var (
-	roomLines = map[string]int{"internal/history": 11950, "internal/workspace": 13730}
-	roomFiles = map[string]int{"internal/history": 75, "internal/workspace": 83}
+	roomLines = map[string]int{"internal/history": 11950, "internal/workspace": 13547}
+	roomFiles = map[string]int{"internal/history": 75, "internal/workspace": 82}
 	methods   = map[string]int{
 		"bench.bench":                    77,
 		"internal/broker.worker":         152,
@@ -56,7 +56,7 @@ var (
 		"internal/cli/namedcmd":    14,
 		"internal/cli/runcmd":      16,
 		"internal/gui":             15,
-		"internal/workspace":       51,
+		"internal/workspace":       50,
 	}
 )
 

@@ -13,6 +13,7 @@ import (
 	"carrel/internal/advice"
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/ceilings"
 	"carrel/internal/config"
 	"carrel/internal/hostfile"
 	"carrel/internal/pathname"
@@ -73,7 +74,7 @@ func (p *Prepared) ownDirAllowed(dir string) error {
 	source := p.Loaded.Settings.AgentConfigDir.Source
 	for _, c := range p.underCeilings().All() {
 		if c.AgentHome != nil && c.AgentHome.V == policy.AgentHomePrivate {
-			return beyondCeiling("start", policy.DimAgentHome, "agent_config_dir "+dir, string(c.AgentHome.V), c.AgentHome.Source)
+			return ceilings.Beyond("start", policy.DimAgentHome, "agent_config_dir "+dir, string(c.AgentHome.V), c.AgentHome.Source)
 		}
 	}
 	real, kind := p.facts.Resolve(dir)

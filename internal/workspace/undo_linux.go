@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/broker"
+	"carrel/internal/ceilings"
 	"carrel/internal/config"
 	"carrel/internal/guard"
 	"carrel/internal/history"
@@ -39,7 +40,7 @@ type History struct {
 	req      Request
 	prepared *Prepared
 	roots    []string
-	under    UnderCeilings
+	under    ceilings.Under
 
 	ask    Sighted              // nil for callers who may know everything
 	sights map[string]api.Sight // what it has answered

@@ -190,7 +190,7 @@ func frozenCeiling(env *cmdenv.Env, flag string) (c mcpserver.Ceiling, err error
 		return c, nil
 	}
 	c.Hash, c.Variable = shown.Hash, config.VarCeilingFD
-	c.File, err = workspace.SealCeilings(texts)
+	c.File, err = env.SealCeilings(flag)
 	return c, err
 }
 
