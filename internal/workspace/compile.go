@@ -103,7 +103,7 @@ func (p *Prepared) Compile(prepare bool) error {
 		return err
 	}
 	if prepare {
-		if err := p.mirrorAgent(); err != nil {
+		if err := p.openAgentHome(); err != nil {
 			return err
 		}
 	}

@@ -132,7 +132,7 @@ func (d *desk) serve(tell *Reporter) error {
 		_, err = p.whyNotStarted("", err)
 		return err
 	}
-	p.watchLogins()
+	p.home.Watch()
 	if err := d.answer(group); err != nil {
 		d.up.walls.Kill()
 		p.endBroker(d.up.broker, r)
@@ -161,8 +161,7 @@ func (d *desk) serve(tell *Reporter) error {
 	}
 	d.end()
 	p.endBroker(d.up.broker, r)
-	p.mergeAgent()
-	p.dropLinks()
+	p.home.End()
 	r.Born = p.bornInside(before)
 	r.Exit = 0
 	p.conclude(r)

@@ -4,9 +4,7 @@ package workspace
 
 import (
 	"errors"
-	"time"
 
-	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/display"
 	"carrel/internal/policy"
@@ -60,5 +58,3 @@ func (p *Prepared) Lost() bool { return false }
 
 // Steps has none to read here.
 func (p *Prepared) Steps(*api.Result) {}
-
-func (p *Prepared) dropLeftIn(agents.SharedPlace, time.Time, time.Time, int) bool { return true }

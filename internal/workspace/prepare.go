@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/agenthome"
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/auditor"
@@ -19,7 +20,6 @@ import (
 	"carrel/internal/egress"
 	"carrel/internal/gui"
 	"carrel/internal/hostfacts"
-	"carrel/internal/logins"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
@@ -46,9 +46,7 @@ type Prepared struct {
 	facts               *hostfacts.Facts
 	view                *view.View
 	state               *statedir.Dir
-	logins              *logins.Watch    // while the agent's logins are kept alike; nil without
-	shared              *sharedRun       // while the agent's home is shared; nil without
-	killed              []sharedRun      // whose leftovers are still to go
+	home                agenthome.Home   // of the agent, once it was opened
 	upstream            *egress.Upstream // the host's own proxy, nil for none
 	socketNames         []string         // of granted sockets, as they were written
 	early               *sandbox.Stage   // started ahead; nil when there is none

@@ -62,34 +62,9 @@ func (p *Prepared) Preview() error {
 	defer func() { p.state, p.binds, p.notes = state, binds, notes }()
 	if dir := statedir.Path(p.getenv); dir != "" {
 		p.state = statedir.At(p.facts.Canonical(dir))
-		p.binds = append(slices.Clone(binds), p.agentPreview()...)
+		p.binds = append(slices.Clone(binds), p.previewAgentHome()...)
 	}
 	return p.Compile(false)
-}
-
-// agentPreview gives the binds of the agent's private copy, which mirrorAgent
-// would fill first.
-func (p *Prepared) agentPreview() []sandbox.Mount {
-	if p.Agent == nil || p.place.Home == "" {
-		return nil
-	}
-	var out []sandbox.Mount
-	plan := agents.PlanState(*p.Agent, p.place.Home, p.place.Home, p.agentDir()).Binds
-	reason := "private copy of the agent's state"
-	if dir := p.ownDir(); dir != "" {
-		plan, reason = agents.PlanOwn(*p.Agent, p.place.Home, p.place.Home, dir).Binds, "agent_config_dir"
-	} else if p.sharesHome() {
-		plan = append(plan, agents.PlanShared(*p.Agent, p.place.Home, p.place.Home, p.agentDir())...)
-	}
-	for _, b := range plan {
-		source, kind := p.facts.Resolve(b.Source)
-		if kind == sandbox.KindNone && b.Optional {
-			continue
-		}
-		out = append(out, sandbox.Mount{Kind: sandbox.MountBind, Target: b.Target, Source: source,
-			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir || b.Dir, Reason: reason})
-	}
-	return out
 }
 
 // PathAnswer says what holds at one path and what holds it.

@@ -121,7 +121,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		io.Abandon()
 		return p.notStarted(r, p.req.Argv[0], err)
 	}
-	p.watchLogins()
+	p.home.Watch()
 	signals.Forward(signalled{up}, stopGrace) // at once: the command may already have been sent some
 	io.Started()
 	if err := p.relay.Start(up.interrupt); err != nil {
@@ -129,8 +129,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	}
 	err = p.supervise(up, group, r)
 	p.endBroker(up.broker, r)
-	p.mergeAgent()
-	p.dropLinks()
+	p.home.End()
 	lost := io.Finish()
 	if lost != nil && r.Exit == 0 {
 		r.Exit = api.ExitOurs // the command may have ended before its output could not be written
@@ -241,7 +240,6 @@ func goneMeanwhile(err error) bool {
 // lookAgain finds anew what globs match and makes a new plan.
 func (p *Prepared) lookAgain() error {
 	p.facts.ForgetBelow(p.place.Project)
-	p.binds = nil
 	p.guardNames()
 	if err := p.expandGlobs(); err != nil {
 		return err
