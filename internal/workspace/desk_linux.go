@@ -177,7 +177,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	hidden := p.watchMasks(up.walls, up.broker)
 	d.busy.Go(func() {
 		<-d.over
-		p.addNotes(hidden.close()...)
+		p.addNotes(hidden.Close()...)
 	})
 	var err error
 	if d.events, err = d.place.OpenEvents(); err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/display"
-	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
 
@@ -19,8 +18,6 @@ var errHere = errors.New("carrel runs commands behind walls on Linux only; not s
 type brokered struct{}
 
 func supervisorDirs(func(string) string) []string { return nil }
-
-func expand(*policy.Effective, []string, []string) ([]policy.Rule, error) { return nil, errHere }
 
 func (p *Prepared) hostSockets() []string { return nil }
 

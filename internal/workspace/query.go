@@ -52,7 +52,7 @@ func (p *Prepared) Recognition() (agents.Match, bool) { return p.match, p.Agent 
 
 // Protected are the rules of names that make somebody run code later. They
 // hold beside the rules of the policy.
-func (p *Prepared) Protected() []policy.Rule { return slices.Clone(p.guarded.rules) }
+func (p *Prepared) Protected() []policy.Rule { return slices.Clone(p.guarded.Rules) }
 
 // Preview compiles the plan as [Prepared.Start] would and makes nothing:
 // directories that do not exist yet stand in it with the place that they would
@@ -105,8 +105,8 @@ func (p *Prepared) AskPath(where string) (PathAnswer, error) {
 // everything is the policy with what protects and opens repositories: one set
 // of rules to look a path up in.
 func (p *Prepared) everything() *policy.Effective {
-	all := &policy.Effective{Scope: p.Policy.Scope, Rules: slices.Concat(p.Policy.Rules, p.guarded.rules)}
-	for _, dir := range p.guarded.write {
+	all := &policy.Effective{Scope: p.Policy.Scope, Rules: slices.Concat(p.Policy.Rules, p.guarded.Rules)}
+	for _, dir := range p.guarded.Write {
 		all.Rules = append(all.Rules, policy.Rule{Path: dir, Access: policy.Write,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
 	}

@@ -21,6 +21,8 @@ import (
 	"carrel/internal/network"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+	"carrel/internal/protectednames"
+	"carrel/internal/remask"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 	"carrel/internal/stdio"
@@ -253,11 +255,11 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	walls, b, n := up.walls, up.broker, up.network
 	p.addNotes(walls.Notes...)
 	sandbox.ForgetStartCodeLater()
-	var hidden *masks
+	var hidden *remask.Watch
 	if p.engine.name != sandbox.EngineLandlock { // which has none
 		hidden = p.watchMasks(walls, b)
 	}
-	defer func() { p.addNotes(hidden.close()...) }()
+	defer func() { p.addNotes(hidden.Close()...) }()
 	desk := p.answerOutside(up, group.Dirs(), r)
 	defer desk.Close()
 	up.desk.Store(desk)
@@ -402,8 +404,8 @@ func (p *Prepared) sensitiveNow() map[string]string {
 	if p.asIs() {
 		return nil // nobody's names but the policy's
 	}
-	paths, own := sensitive(&p.place, p.history()), p.ownDirs() // these are made and removed by ourselves
-	for _, t := range p.guarded.named {
+	paths, own := protectednames.Sensitive(&p.place, p.history()), p.ownDirs() // these are made and removed by ourselves
+	for _, t := range p.guarded.Named {
 		if t.Path != "" {
 			paths = append(paths, t.Path)
 		}
@@ -413,7 +415,7 @@ func (p *Prepared) sensitiveNow() map[string]string {
 			paths = append(paths, r.Path)
 		}
 	}
-	return present(paths)
+	return protectednames.Present(paths)
 }
 
 // bornInside lists sensitive names that a run has created, turned into something else,

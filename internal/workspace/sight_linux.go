@@ -16,6 +16,7 @@ import (
 	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+	"carrel/internal/remask"
 )
 
 // sight says how much of a path these walls show. It is the one answer for whatever tells
@@ -36,11 +37,11 @@ func (p *Prepared) shows(b *brokered, at string) bool {
 		return true
 	}
 	d := p.Policy.Lookup(at)
-	repository := d.Access == policy.Unset && slices.ContainsFunc(p.guarded.write, func(dir string) bool { return pathname.Within(at, dir) })
+	repository := d.Access == policy.Unset && slices.ContainsFunc(p.guarded.Write, func(dir string) bool { return pathname.Within(at, dir) })
 	switch {
 	case d.Access != policy.Read && d.Access != policy.Write && !repository:
 		return false
-	case !p.asIs() && hiddenByName(p.Policy, p.place.Project, at) && (b == nil || !b.own.has(at)):
+	case !p.asIs() && remask.HiddenByName(p.Policy, p.place.Project, at) && (b == nil || !b.own.Has(at)):
 		return false
 	}
 	found := PathAnswer{PathExplanation: policy.PathExplanation{Path: at}, Held: holder(p.Plan, at)}
