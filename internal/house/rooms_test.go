@@ -18,8 +18,8 @@ const (
 // Where these bounds do not hold yet. Each number only goes down: who makes one of these
 // smaller writes the new one here.
 var (
-	roomLines = map[string]int{"internal/history": 11950, "internal/workspace": 11907}
-	roomFiles = map[string]int{"internal/history": 75, "internal/workspace": 77}
+	roomLines = map[string]int{"internal/history": 11950, "internal/workspace": 11205}
+	roomFiles = map[string]int{"internal/history": 75, "internal/workspace": 73}
 	methods   = map[string]int{
 		"bench.bench":                    77,
 		"internal/broker.worker":         152,

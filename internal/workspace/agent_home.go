@@ -143,8 +143,9 @@ func (p *Prepared) homeAnnouncement() string {
 // homeOptions say what the agent's home is to be; there has to be an agent.
 func (p *Prepared) homeOptions() agenthome.Options {
 	return agenthome.Options{
-		Agent: *p.Agent, Host: p.place.Home, Project: p.place.Project, State: p.state, Facts: p.facts, Lookup: func(at string) policy.Decision { return p.Policy.Lookup(at) },
-		Own: p.ownDir(), OwnAllowed: p.ownDirAllowed, OwnRefused: p.ownDirRefused, Shared: p.sharesHome(), By: p.agentHomeBy(),
+		Agent: *p.Agent, Host: p.place.Home, Project: p.place.Project, State: p.state, Facts: p.facts,
+		Lookup: func(at string) policy.Decision { return p.Policy.Lookup(at) },
+		Own:    p.ownDir(), OwnAllowed: p.ownDirAllowed, OwnRefused: p.ownDirRefused, Shared: p.sharesHome(), By: p.agentHomeBy(),
 		Bare: p.engine.name == sandbox.EngineLandlock, Note: p.note, Once: p.noteOnce,
 	}
 }

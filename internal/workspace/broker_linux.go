@@ -52,7 +52,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if main := p.lentBroker; main != nil {
 		b.lent, b.record, b.keeper, b.own = true, main.record, main.keeper, main.own
 	}
-	b.judge = guard.New(p.guards(b.own))
+	b.judge = guard.New(p.Guards(b.own))
 	if err == nil && !b.lent {
 		at := p.recordsAt()
 		if at == "" {

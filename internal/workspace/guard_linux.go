@@ -13,9 +13,9 @@ import (
 	"carrel/internal/supervisor"
 )
 
-// guards is what the changes of this run are decided by; own are the files of secrets that
-// it has made.
-func (p *Prepared) guards(own *remask.OwnFiles) guard.Config {
+// Guards is what the changes of this run are decided by; own are the files of secrets that
+// it has made, nil for none.
+func (p *Prepared) Guards(own *remask.OwnFiles) guard.Config {
 	program := p.reason(policy.DimPrograms)
 	c := guard.Config{
 		Policy: p.Policy, Project: p.place.Project, Git: p.place.Git, Roots: p.Plan.Roots, Write: p.guarded.Write, Guarded: p.guarded.Rules,
