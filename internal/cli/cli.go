@@ -93,11 +93,7 @@ func fail(env *cmdenv.Env, err error) int {
 // problemOf is an error for a program: a refusal as it is, and anything else as one that
 // has no more to say than its text.
 func problemOf(err error) *api.Denial {
-	var d *api.Denial
-	if errors.As(err, &d) {
-		return d
-	}
-	if d = workspace.CeilingDenial("start", err); d != nil {
+	if d := cmdenv.Refusal(err); d != nil {
 		return d
 	}
 	message, hint, _ := strings.Cut(err.Error(), "\nhint: ")

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/ceilings"
 	"carrel/internal/config"
 	"carrel/internal/policy"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 )
 
 // Ceilings is what permissions show prints, and what a server tells its clients.
@@ -62,7 +62,7 @@ func CeilingsOf(under []config.CeilingText, layers []policy.Layer, home string) 
 		return nil, err
 	}
 	s := &Ceilings{Configured: len(under) > 0, Hash: config.CeilingHash(session), All: []Ceiling{}, Advisories: []Advisory{}, Warnings: show.NotNil(WarningsOf(warnings))}
-	all := workspace.UnderCeilings{Session: session}
+	all := ceilings.Under{Session: session}
 	var names []string
 	for i, c := range session.All() {
 		names = append(names, under[i].Source)

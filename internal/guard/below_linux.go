@@ -14,11 +14,7 @@ import (
 // A directory that gets another name takes along what lies in it: there a rule
 // may begin to hold, or cease to. These bound the search for such names, during
 // which no other change is made; what lies beyond them is refused, or asked for.
-const (
-	maxBelow = 50_000 // names
-	// MaxDepth is how many directories are open at once.
-	MaxDepth = 64
-)
+const maxBelow = 50_000 // names
 
 // carriesRule refuses a rename or an exchange after which a rule would hold for
 // something below that was free, or no longer hold for something.
@@ -86,7 +82,7 @@ func Below(at int, name string, top Pair, enters, found func(*Pair) bool) (*Pair
 		if !enters(&p) {
 			return nil
 		}
-		if len(stack) == MaxDepth {
+		if len(stack) == dirlist.MaxDepth {
 			return unix.ENAMETOOLONG
 		}
 		fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

@@ -24,7 +24,7 @@ var calls = []call{
 		"internal/workspace/history_place.go": "the user's own directory for histories, checked for its owner and mode; the store opens what is in it without following",
 		"internal/workspace/sockets_linux.go": "where a socket lies that the kernel names; it is then looked at without following",
 		"internal/doctor/machine_linux.go":    "a directory just made, under the name that the kernel shows; a path to print in a profile, where AppArmor sees the file",
-		"internal/workspace/protect.go":       "finds out that a name is a link, which is then left alone",
+		"internal/protectednames/protect.go":  "finds out that a name is a link, which is then left alone",
 		"internal/agents/host_os.go":          "recognition decides on what would run; it opens nothing",
 		"internal/agents/state.go":            "the host's home, outside; the private copy goes through os.Root",
 		"internal/agents/follow.go":           "agents: a place of home where one link of the user's own may lead, and none behind it",

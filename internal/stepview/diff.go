@@ -12,8 +12,8 @@ import (
 
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/aymanbagabas/go-udiff"
 )
@@ -21,7 +21,7 @@ import (
 // Diff prints how one step changed paths.
 type Diff struct {
 	Out          io.Writer
-	History      *workspace.History
+	History      *projecthistory.History
 	Step         *steplog.Step
 	Stat, Colour bool
 

@@ -4,8 +4,8 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 	"fmt"
 	"io"
 	"strconv"
@@ -49,7 +49,7 @@ func Tally(j Step) string {
 }
 
 // Path is a path as a person looks at it: relative to the project.
-func Path(h *workspace.History, path string) string {
+func Path(h *projecthistory.History, path string) string {
 	if rel, ok := strings.CutPrefix(path, h.Project+"/"); ok {
 		return show.QuoteIf(rel)
 	}
@@ -69,7 +69,7 @@ func PrintSteps(w io.Writer, list []Step) {
 var changeLetters = map[string]string{steplog.Added: "A", steplog.Modified: "M", steplog.Renamed: "R", steplog.Removed: "D", steplog.Changed: "mode"}
 
 // PrintStep shows one step and what it changed to a person.
-func PrintStep(w io.Writer, h *workspace.History, j Step, changes []steplog.PathChange) {
+func PrintStep(w io.Writer, h *projecthistory.History, j Step, changes []steplog.PathChange) {
 	t := &show.Table{}
 	t.Row("step", strconv.FormatUint(j.Step, 10)+", "+j.State)
 	t.Row("began", j.Began.Local().Format(show.Stamp))
@@ -104,7 +104,7 @@ func PrintLeftOut(w io.Writer, l *api.LeftOut) {
 
 // PrintBetween lists what other programs wrote to files of a step while that went on, and
 // the step then destroyed.
-func PrintBetween(w io.Writer, h *workspace.History, s *steplog.Step) error {
+func PrintBetween(w io.Writer, h *projecthistory.History, s *steplog.Step) error {
 	for _, p := range s.Between() {
 		told, _, err := h.Tell(s, []steplog.PathChange{{Path: string(p.Path)}}, api.SightName)
 		if err != nil {

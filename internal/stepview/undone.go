@@ -4,8 +4,8 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/history/journal"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 	"fmt"
 	"io"
 	"maps"
@@ -47,7 +47,7 @@ type conflictJSON struct {
 const MaxShown = 20
 
 // UndoOf tells of a request, with what was in its way.
-func UndoOf(h *workspace.History, dryRun bool, v *history.Preview, conflicts []history.Conflict) Undo {
+func UndoOf(h *projecthistory.History, dryRun bool, v *history.Preview, conflicts []history.Conflict) Undo {
 	j := Undo{DryRun: dryRun, Steps: []uint64{}, Restored: []api.Text{}, Removed: []api.Text{}, Unrestorable: []lostJSON{}, Conflicts: []conflictJSON{}}
 	var paths []string
 	j.Steps = append(j.Steps, v.Steps...)
@@ -86,7 +86,7 @@ func UndoOf(h *workspace.History, dryRun bool, v *history.Preview, conflicts []h
 
 // Print tells a person what an undo did or would do: what was in its way on errs, the rest
 // on w.
-func (j *Undo) Print(w, errs io.Writer, h *workspace.History, would string, missing int) {
+func (j *Undo) Print(w, errs io.Writer, h *projecthistory.History, would string, missing int) {
 	PrintConflicts(errs, h, j.Conflicts)
 	printPaths(w, h, would+"restored  ", j.Restored)
 	printPaths(w, h, would+"removed   ", j.Removed)
@@ -116,7 +116,7 @@ func (j *Undo) Print(w, errs io.Writer, h *workspace.History, would string, miss
 const maxAlone = 3
 
 // printLeftAlone lists what the steps made and stays, the first few for each reason.
-func printLeftAlone(w io.Writer, h *workspace.History, list []lostJSON) {
+func printLeftAlone(w io.Writer, h *projecthistory.History, list []lostJSON) {
 	told := make(map[string]int)
 	for _, u := range list {
 		if told[u.Why]++; told[u.Why] <= maxAlone {
@@ -131,7 +131,7 @@ func printLeftAlone(w io.Writer, h *workspace.History, list []lostJSON) {
 }
 
 // printPaths lists the first of some paths, and how many there are beside them.
-func printPaths(w io.Writer, h *workspace.History, what string, list []api.Text) {
+func printPaths(w io.Writer, h *projecthistory.History, what string, list []api.Text) {
 	for i, p := range list {
 		if i == MaxShown {
 			fmt.Fprintf(w, "%s(%d more, --json lists all)\n", what, len(list)-i)
@@ -142,7 +142,7 @@ func printPaths(w io.Writer, h *workspace.History, what string, list []api.Text)
 }
 
 // PrintConflicts lists what is not as the steps left it.
-func PrintConflicts(w io.Writer, h *workspace.History, list []conflictJSON) {
+func PrintConflicts(w io.Writer, h *projecthistory.History, list []conflictJSON) {
 	for _, c := range list {
 		fmt.Fprintf(w, "carrel: conflict: %s: %s\n", show.OneLine(Path(h, string(c.Path))), show.OneLine(c.Why))
 	}

@@ -2,17 +2,16 @@ package workspace
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"carrel/internal/advice"
+	"carrel/internal/agenthome"
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/ceilings"
 	"carrel/internal/config"
 	"carrel/internal/hostfile"
 	"carrel/internal/pathname"
@@ -73,7 +72,7 @@ func (p *Prepared) ownDirAllowed(dir string) error {
 	source := p.Loaded.Settings.AgentConfigDir.Source
 	for _, c := range p.underCeilings().All() {
 		if c.AgentHome != nil && c.AgentHome.V == policy.AgentHomePrivate {
-			return beyondCeiling("start", policy.DimAgentHome, "agent_config_dir "+dir, string(c.AgentHome.V), c.AgentHome.Source)
+			return ceilings.Beyond("start", policy.DimAgentHome, "agent_config_dir "+dir, string(c.AgentHome.V), c.AgentHome.Source)
 		}
 	}
 	real, kind := p.facts.Resolve(dir)
@@ -130,41 +129,6 @@ func (p *Prepared) ownDirRefused(dir, why, hint string) error {
 		Message: fmt.Sprintf("%s: %q cannot be the directory of %s: %s", source, dir, p.Agent.Title, why), Hint: hint}
 }
 
-// openOwnDir makes the agent's directories in agent_config_dir where they are missing,
-// and gives the binds that put them in place.
-func (p *Prepared) openOwnDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return p.ownDirRefused(dir, err.Error(), "make it, or name another")
-	}
-	p.facts.Forget(dir)
-	if err := p.ownDirAllowed(dir); err != nil { // as it is now
-		return err
-	}
-	real := p.facts.Canonical(dir)
-	root, err := os.OpenRoot(real)
-	if err != nil {
-		return p.ownDirRefused(dir, err.Error(), "name another")
-	}
-	defer root.Close()
-	places := slices.Clone(p.Agent.State)
-	for _, program := range p.Agent.ProgramsInState() { // a mount needs a place
-		if _, kind := p.facts.Resolve(filepath.Join(p.place.Home, program)); kind == sandbox.KindDir {
-			places = append(places, program)
-		}
-	}
-	for _, place := range places {
-		in := p.Agent.InOwn(place)
-		if err := root.MkdirAll(in, 0o700); err != nil {
-			return p.ownDirRefused(dir, err.Error(), "what is in it has to be directories, and no links out of it")
-		}
-		if at := filepath.Join(real, in); p.facts.Canonical(at) != at { // a command may have put it there
-			return p.ownDirRefused(dir, fmt.Sprintf("%q in it is a link", in), "make it a directory")
-		}
-	}
-	p.addAgentBinds(agents.PlanOwn(*p.Agent, p.place.Home, p.place.Home, real).Binds, "agent_config_dir")
-	return nil
-}
-
 // homeAnnouncement says what the user has to know of the agent's home, "" for nothing.
 func (p *Prepared) homeAnnouncement() string {
 	switch {
@@ -176,76 +140,32 @@ func (p *Prepared) homeAnnouncement() string {
 	return ""
 }
 
-// shareHome makes the places that are shared where the host has none, and gives the
-// binds that put them over the private copy.
-func (p *Prepared) shareHome() error {
-	if p.engine.name == sandbox.EngineLandlock {
-		return &advice.Error{Err: fmt.Errorf("%s: agent_home shared cannot be held with engine landlock: without mounts the copy and the host's places cannot be put together", p.agentHomeBy()),
-			Hint: "--agent-home private"}
+// homeOptions say what the agent's home is to be; there has to be an agent.
+func (p *Prepared) homeOptions() agenthome.Options {
+	return agenthome.Options{
+		Agent: *p.Agent, Host: p.place.Home, Project: p.place.Project, State: p.state, Facts: p.facts,
+		Lookup: func(at string) policy.Decision { return p.Policy.Lookup(at) },
+		Own:    p.ownDir(), OwnAllowed: p.ownDirAllowed, OwnRefused: p.ownDirRefused, Shared: p.sharesHome(), By: p.agentHomeBy(),
+		Bare: p.engine.name == sandbox.EngineLandlock, Note: p.note, Once: p.noteOnce,
 	}
-	for _, s := range p.Agent.Shared {
-		made, err := makeShared(p.place.Home, s)
-		if err != nil {
-			return fmt.Errorf("%s: agent_home shared: ~/%s: %w", p.agentHomeBy(), s.Place, err)
-		}
-		at := filepath.Join(p.place.Home, s.Place)
-		p.facts.Forget(at)
-		real := p.facts.Canonical(at)
-		if real != made { // what is bound is what was looked at
-			return fmt.Errorf("%s: agent_home shared: ~/%s leads to %q now, and led to %q before", p.agentHomeBy(), s.Place, real, made)
-		}
-		if pathname.Within(real, p.place.Project) || pathname.Within(p.place.Project, real) {
-			return fmt.Errorf("%s: agent_home shared: ~/%s leads to %q, into or around the project", p.agentHomeBy(), s.Place, real)
-		}
-		for _, name := range s.Except {
-			if err := p.clearPlace(filepath.Join(at, name), true); err != nil {
-				return fmt.Errorf("the private copy of ~/%s/%s: %w", s.Place, name, err)
-			}
-		}
-	}
-	p.addAgentBinds(agents.PlanShared(*p.Agent, p.place.Home, p.place.Home, p.agentDir()), "agent_home shared")
-	return p.beginShared()
 }
 
-// makeShared makes a shared place of the host, and what is left out of it, where they
-// are missing: a mount needs a place. It gives the path without links. The user's own
-// link to elsewhere below home leads there, see [agents.Follow]; one in a place that
-// commands write leads nowhere.
-func makeShared(home string, s agents.SharedPlace) (string, error) {
-	top, at, err := realShared(home, s)
-	if err != nil {
-		return "", err
+// openAgentHome gets the agent's home ready, for the plan that is made.
+func (p *Prepared) openAgentHome() (err error) {
+	p.binds = nil
+	if p.Agent == nil {
+		return nil
 	}
-	root, err := os.OpenRoot(top)
-	if err != nil {
-		return "", err
+	p.home.Options = p.homeOptions()
+	p.binds, err = p.home.Open()
+	return err
+}
+
+// previewAgentHome gives the mounts of the agent's home, and makes nothing.
+func (p *Prepared) previewAgentHome() []sandbox.Mount {
+	if p.Agent == nil {
+		return nil
 	}
-	defer root.Close()
-	if s.File {
-		if err := root.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			return "", err
-		}
-		f, err := root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_APPEND|hostfile.NoFollow, 0o600)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-			return "", errors.New("want a regular file")
-		}
-		return filepath.Join(top, at), nil
-	}
-	if err := root.MkdirAll(at, 0o700); err != nil {
-		return "", err
-	}
-	for _, name := range s.Except {
-		place := filepath.Join(at, name)
-		if err := root.Mkdir(place, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", err
-		}
-		if st, err := root.Lstat(place); err != nil || !st.IsDir() {
-			return "", fmt.Errorf("%q in it is no directory", name)
-		}
-	}
-	return filepath.Join(top, at), nil
+	h := agenthome.Home{Options: p.homeOptions()}
+	return h.Preview()
 }

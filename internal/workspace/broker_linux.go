@@ -14,6 +14,7 @@ import (
 	"carrel/internal/changelog"
 	"carrel/internal/guard"
 	"carrel/internal/inside"
+	"carrel/internal/remask"
 	"carrel/internal/sandbox"
 	"carrel/internal/seccomp"
 	"carrel/internal/steps"
@@ -29,7 +30,7 @@ type brokered struct {
 	record *changelog.Log
 	keeper *steps.Recorder
 	judge  *guard.Decider
-	own    *ownFiles
+	own    *remask.OwnFiles
 	lent   bool // record and keeper are the lender's
 
 	heard   func(api.Denial) // see [Prepared]
@@ -46,12 +47,12 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err != nil {
 		return nil, err
 	}
-	b := &brokered{fds: []int{h.Mirror, h.View, h.Grants}, view: h.View, heard: p.heard, most: p.mostDenials(), own: new(ownFiles)}
+	b := &brokered{fds: []int{h.Mirror, h.View, h.Grants}, view: h.View, heard: p.heard, most: p.mostDenials(), own: new(remask.OwnFiles)}
 	listener, err := seccomp.NewListener(h.Listener)
 	if main := p.lentBroker; main != nil {
 		b.lent, b.record, b.keeper, b.own = true, main.record, main.keeper, main.own
 	}
-	b.judge = guard.New(p.guards(b.own))
+	b.judge = guard.New(p.Guards(b.own))
 	if err == nil && !b.lent {
 		at := p.recordsAt()
 		if at == "" {
@@ -110,7 +111,7 @@ type recording struct {
 	*changelog.Log
 	keeper *steps.Recorder
 	judge  *guard.Decider
-	own    *ownFiles
+	own    *remask.OwnFiles
 	refuse broker.Refused
 }
 
@@ -123,14 +124,14 @@ func (j recording) Before(ch *broker.Change) error {
 		}
 	}
 	if err == nil {
-		j.own.before(ch)
+		j.own.Before(ch)
 	}
 	return err
 }
 
 // After implements [broker.Recorder].
 func (j recording) After(ch *broker.Change, err error) {
-	j.own.after(ch, err)
+	j.own.After(ch, err)
 	j.keeper.After(ch, err)
 	if err == nil {
 		j.judge.Made(ch)

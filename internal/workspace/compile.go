@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/advice"
 	"carrel/internal/config"
+	"carrel/internal/globscan"
 	"carrel/internal/hostexec"
 	"carrel/internal/hostfacts"
 	"carrel/internal/inside"
@@ -33,7 +34,7 @@ func (p *Prepared) globPins() []string {
 		if r.Glob == "" {
 			continue
 		}
-		for dir := staticPart(r.Glob); dir != "/"; dir = filepath.Dir(dir) {
+		for dir := globscan.Base(r.Glob); dir != "/"; dir = filepath.Dir(dir) {
 			if p.Policy.Lookup(dir).Access != policy.Write || p.Policy.Lookup(filepath.Dir(dir)).Access != policy.Write {
 				break
 			}
@@ -54,7 +55,7 @@ func (p *Prepared) Compile(prepare bool) error {
 		Engine: p.engine.name,
 		Broker: p.history(), Reads: p.trapsReads,
 		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
-		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
+		Pins:     append(slices.Clone(p.guarded.Pins), p.globPins()...),
 		Terminal: p.terminal(),
 		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.Cwd, Path: p.programPath()},
 	}
@@ -76,7 +77,7 @@ func (p *Prepared) Compile(prepare bool) error {
 			p.note("as root a sandbox inside cannot map its user: nested full works for ordinary users")
 		}
 	}
-	for _, dir := range p.guarded.write {
+	for _, dir := range p.guarded.Write {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: dir, Access: policy.Write,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
 	}
@@ -100,7 +101,7 @@ func (p *Prepared) Compile(prepare bool) error {
 		return err
 	}
 	if prepare {
-		if err := p.mirrorAgent(); err != nil {
+		if err := p.openAgentHome(); err != nil {
 			return err
 		}
 	}
@@ -168,16 +169,16 @@ func (p *Prepared) withoutKernel() ([]policy.Rule, error) {
 // changes, and a mount point cannot be replaced.
 func (p *Prepared) mounted() []policy.Rule {
 	if !p.history() {
-		return p.guarded.rules
+		return p.guarded.Rules
 	}
-	return slices.DeleteFunc(slices.Clone(p.guarded.rules), func(r policy.Rule) bool { return p.isGitConfig(r.Path) })
+	return slices.DeleteFunc(slices.Clone(p.guarded.Rules), func(r policy.Rule) bool { return p.isGitConfig(r.Path) })
 }
 
 // isGitConfig says whether path is the configuration of one of the project's
 // repositories.
 func (p *Prepared) isGitConfig(path string) bool {
 	base := filepath.Base(path)
-	return (base == "config" || base == "config.worktree") && slices.Contains(p.guarded.pins, filepath.Dir(path))
+	return (base == "config" || base == "config.worktree") && slices.Contains(p.guarded.Pins, filepath.Dir(path))
 }
 
 // fill adds generated files, links and the helpers' names.

@@ -132,7 +132,7 @@ func (d *desk) serve(tell *Reporter) error {
 		_, err = p.whyNotStarted("", err)
 		return err
 	}
-	p.watchLogins()
+	p.home.Watch()
 	if err := d.answer(group); err != nil {
 		d.up.walls.Kill()
 		p.endBroker(d.up.broker, r)
@@ -161,8 +161,7 @@ func (d *desk) serve(tell *Reporter) error {
 	}
 	d.end()
 	p.endBroker(d.up.broker, r)
-	p.mergeAgent()
-	p.dropLinks()
+	p.home.End()
 	r.Born = p.bornInside(before)
 	r.Exit = 0
 	p.conclude(r)
@@ -178,7 +177,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	hidden := p.watchMasks(up.walls, up.broker)
 	d.busy.Go(func() {
 		<-d.over
-		p.addNotes(hidden.close()...)
+		p.addNotes(hidden.Close()...)
 	})
 	var err error
 	if d.events, err = d.place.OpenEvents(); err != nil {

@@ -3,8 +3,6 @@
 package workspace
 
 import (
-	"os"
-
 	"carrel/internal/api"
 	"carrel/internal/config"
 )
@@ -26,17 +24,6 @@ func IsDesk(string) bool { return false }
 
 // StartDesk starts nothing here.
 func StartDesk([]string, []config.CeilingText, func(string)) (Ready, error) { return Ready{}, errHere }
-
-// SealCeilings seals nothing here.
-func SealCeilings([]config.CeilingText) (*os.File, error) { return nil, errHere }
-
-// HandedCeilings finds nothing here.
-func HandedCeilings(getenv func(string) string) ([]config.CeilingText, error) {
-	if getenv(config.VarCeilingFD) != "" {
-		return nil, errHere
-	}
-	return nil, nil
-}
 
 // Reporter is what a supervisor tells its starter with; there is none here.
 type Reporter struct{}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/ceilings"
 	"carrel/internal/config"
 	"carrel/internal/named"
 
@@ -51,7 +52,7 @@ type report struct {
 // ErrTaken means that another one holds the name.
 func StartDesk(args []string, under []config.CeilingText, progress func(string)) (Ready, error) {
 	var ready Ready
-	frozen, err := SealCeilings(under)
+	frozen, err := ceilings.Seal(under)
 	if err != nil {
 		return ready, err
 	}
@@ -71,7 +72,7 @@ func StartDesk(args []string, under []config.CeilingText, progress func(string))
 	// somebody waits for the end of a pipe, or for a lock.
 	_ = unix.CloseRange(reportFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	pid, err := syscall.ForkExec(selfExe, append([]string{DeskArg0}, args...), &syscall.ProcAttr{
-		Env: handedOn(os.Environ(), ceilingFD), Files: []uintptr{null.Fd(), null.Fd(), w.Fd(), w.Fd(), frozen.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: ceilings.HandOn(os.Environ(), ceilingFD), Files: []uintptr{null.Fd(), null.Fd(), w.Fd(), w.Fd(), frozen.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	w.Close()
 	if err != nil {
@@ -135,7 +136,7 @@ func (r *Reporter) Ready(ready Ready) error { return r.say(report{Ready: &ready}
 
 // Failed tells why it does not; it is the last word, where that was not said.
 func (r *Reporter) Failed(err error) {
-	said := report{Error: err.Error(), Taken: errors.Is(err, named.ErrTaken), Why: CeilingDenial("start", err)}
+	said := report{Error: err.Error(), Taken: errors.Is(err, named.ErrTaken), Why: ceilings.Denial("start", err)}
 	_ = r.say(said, true)
 }
 

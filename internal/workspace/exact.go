@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/globscan"
 	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
@@ -187,7 +188,7 @@ func (p *Prepared) linkedLater() ([]policy.Rule, error) {
 	if p.req.Exact == nil || !p.trapsReads {
 		return nil, nil
 	}
-	found, err := expand(p.Policy, p.later, nil)
+	found, err := globscan.Find(p.Policy, p.later, nil)
 	return slices.DeleteFunc(found, func(r policy.Rule) bool {
 		real, _ := p.facts.Resolve(r.Path)
 		return r.Access != policy.Deny || real == r.Path
@@ -233,7 +234,7 @@ func (p *Prepared) allHeld() error {
 			}
 			real := p.facts.Canonical(place)
 			if f.Glob {
-				real = staticPart(place)
+				real = globscan.Base(place)
 			}
 			if (f.Glob || f.Access == policy.Deny) && p.ownInside(real) {
 				return notHeldRule(f, place, fmt.Sprintf("%q is the workspace's own, which every command has", real), "leave the rule out")
@@ -262,7 +263,7 @@ func (p *Prepared) allHeld() error {
 
 // escapes says whether something that a glob matches could be made inside.
 func (p *Prepared) escapes(glob string, later []string) bool {
-	base := staticPart(glob)
+	base := globscan.Base(glob)
 	return slices.ContainsFunc(p.writeRoots(), func(root string) bool {
 		return root != p.Policy.Scope.Tmp && !slices.Contains(later, root) && (pathname.Within(base, root) || pathname.Within(root, base))
 	})

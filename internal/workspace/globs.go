@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/globscan"
 	"carrel/internal/guard"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
@@ -82,7 +83,7 @@ func (p *Prepared) someBelow(place string, access policy.Access) bool {
 		if r.Glob == "" || access != policy.Unset && r.Access != access {
 			return false
 		}
-		base := staticPart(r.Glob)
+		base := globscan.Base(r.Glob)
 		return pathname.Within(base, place) || pathname.Within(place, base)
 	})
 }

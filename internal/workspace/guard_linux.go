@@ -10,19 +10,21 @@ import (
 	"carrel/internal/guard"
 	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
+	"carrel/internal/protectednames"
+	"carrel/internal/remask"
 	"carrel/internal/supervisor"
 )
 
-// guards is what the changes of this run are decided by; own are the files of secrets that
-// it has made.
-func (p *Prepared) guards(own *ownFiles) guard.Config {
-	allowed := p.reason(policy.DimPrograms)
+// Guards is what the changes of this run are decided by; own are the files of secrets that
+// it has made, nil for none.
+func (p *Prepared) Guards(own *remask.OwnFiles) guard.Config {
+	program := p.reason(policy.DimPrograms)
 	c := guard.Config{
-		Policy: p.Policy, Project: p.place.Project, Git: p.place.Git, Roots: p.Plan.Roots, Write: p.guarded.write, Guarded: p.guarded.rules,
-		Named: p.guarded.named, Trees: otherTrees(&p.place), Seconds: secondNames(p), Configs: p.isGitConfig, Passwords: p.passwords(), Exact: p.asIs(),
+		Policy: p.Policy, Project: p.place.Project, Git: p.place.Git, Roots: p.Plan.Roots, Write: p.guarded.Write, Guarded: p.guarded.Rules,
+		Named: p.guarded.Named, Trees: protectednames.OtherTrees(&p.place), Seconds: secondNames(p), Configs: p.isGitConfig, Passwords: p.passwords(), Exact: p.asIs(),
 		Starts:   p.Plan.Landlock.Execute,
-		Programs: broker.Verdict{Rule: "programs.allow: " + allowed.Value, Source: allowed.Source.String(), Hint: programsHint},
-		Strict:   p.strictSecrets(), MadeInside: own.is,
+		Programs: broker.Verdict{Rule: "programs.allow: " + program.Value, Source: program.Source.String(), Hint: programsHint},
+		Strict:   p.strictSecrets(), MadeInside: own.Is,
 	}
 	if self, err := hostfacts.OwnProgram(); err == nil {
 		// One that is not there is made by nothing inside.

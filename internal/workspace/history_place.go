@@ -132,7 +132,7 @@ func (p *Prepared) outOfReach(base string) error {
 			return p.badHistoryDir("it lies in %q, which commands inside may change (%s): %s", r.Path, r.Source, wantOutside)
 		}
 	}
-	for _, dir := range p.guarded.write {
+	for _, dir := range p.guarded.Write {
 		if pathname.Within(base, dir) {
 			return p.badHistoryDir("it lies in the project's repository, %q: %s", dir, wantOutside)
 		}

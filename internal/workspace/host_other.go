@@ -4,12 +4,9 @@ package workspace
 
 import (
 	"errors"
-	"time"
 
-	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/display"
-	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
 
@@ -21,8 +18,6 @@ var errHere = errors.New("carrel runs commands behind walls on Linux only; not s
 type brokered struct{}
 
 func supervisorDirs(func(string) string) []string { return nil }
-
-func expand(*policy.Effective, []string, []string) ([]policy.Rule, error) { return nil, errHere }
 
 func (p *Prepared) hostSockets() []string { return nil }
 
@@ -60,5 +55,3 @@ func (p *Prepared) Lost() bool { return false }
 
 // Steps has none to read here.
 func (p *Prepared) Steps(*api.Result) {}
-
-func (p *Prepared) dropLeftIn(agents.SharedPlace, time.Time, time.Time, int) bool { return true }

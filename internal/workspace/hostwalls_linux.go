@@ -18,6 +18,7 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/processes"
+	"carrel/internal/remask"
 	"carrel/internal/sandbox"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
@@ -50,7 +51,7 @@ type hostWalls struct {
 	up      *raised
 	stage   processes.Process // which the number alone does not mean once it has gone
 	group   *sandbox.Cgroup
-	masks   *masks
+	masks   *remask.Watch
 	freezer supervisor.Freezer
 	seen    int // of the service's changes of host rules; with the executor's lock
 }
@@ -223,7 +224,7 @@ func (x *executor) close() {
 func (x *executor) takeDown() {
 	w, p := x.now, x.lender.p
 	x.host.up.still.remove(w.freezer, w.up.broker)
-	p.addNotes(w.masks.close()...)
+	p.addNotes(w.masks.Close()...)
 	w.up.walls.Kill()
 	w.up.broker.giveBack(w.p)
 	w.up.close()

@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/guard"
+	"carrel/internal/protectednames"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,19 +27,19 @@ func secondNames(p *Prepared) map[broker.Inode]string {
 			note(at, &st)
 		}
 	}
-	for i := range p.guarded.named {
-		if t := &p.guarded.named[i]; t.Path != "" {
+	for i := range p.guarded.Named {
+		if t := &p.guarded.Named[i]; t.Path != "" {
 			file(t.Path)
 		}
 	}
 	if p.place.Git.Dir != "" {
 		for _, dir := range p.place.Git.Repositories() {
-			for _, name := range protectedGitNames {
+			for _, name := range protectednames.ProtectedGitNames {
 				file(dir + "/" + name)
 			}
 		}
 	}
-	for _, top := range p.guarded.places {
+	for _, top := range p.guarded.Places {
 		left := guard.MaxLinkEntries
 		_ = filepath.WalkDir(top.Pattern, func(at string, e fs.DirEntry, err error) error {
 			if left--; left < 0 {

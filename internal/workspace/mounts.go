@@ -15,6 +15,7 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
+	"carrel/internal/protectednames"
 	"carrel/internal/sandbox"
 	"carrel/internal/view"
 )
@@ -314,11 +315,11 @@ func (p *Prepared) mountOfGit(m *shown) string {
 		}
 	}
 	for dir := m.real; dir != "/"; dir = path.Dir(dir) {
-		if path.Base(dir) == ".git" || len(present([]string{dir + "/HEAD", dir + "/objects", dir + "/refs"})) == 3 {
+		if path.Base(dir) == ".git" || len(protectednames.Present([]string{dir + "/HEAD", dir + "/objects", dir + "/refs"})) == 3 {
 			return fmt.Sprintf("%q is a repository of git: %s", dir, acts)
 		}
 	}
-	if p.Policy != nil && !p.history() && m.real != p.place.Project && len(present([]string{m.real + "/.git"})) > 0 {
+	if p.Policy != nil && !p.history() && m.real != p.place.Project && len(protectednames.Present([]string{m.real + "/.git"})) > 0 {
 		return "it is the working tree of a repository, whose .git nothing protects with the history off"
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"carrel/internal/pathname"
+	"carrel/internal/protectednames"
 )
 
 // maxPathLinks is how many links one path may go through, as for the kernel.
@@ -50,7 +51,7 @@ func (p *Prepared) writtenIn(m *shown, dir string) string {
 		}
 	}
 	for at := dir; at != "/" && !pathname.Within(p.place.Home, at); at = path.Dir(at) {
-		if len(present([]string{at + "/.git"})) > 0 {
+		if len(protectednames.Present([]string{at + "/.git"})) > 0 {
 			return at
 		}
 	}

@@ -97,7 +97,7 @@ func (p *Prepared) recordedRoots() []string {
 	if !p.history() {
 		return nil
 	}
-	return sandbox.Outermost(slices.Concat(p.recorded, p.guarded.write))
+	return sandbox.Outermost(slices.Concat(p.recorded, p.guarded.Write))
 }
 
 // compileOpen makes the plan of a workspace without walls.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/agenthome"
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/auditor"
@@ -17,12 +18,13 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/credentials"
 	"carrel/internal/egress"
+	"carrel/internal/globscan"
 	"carrel/internal/gui"
 	"carrel/internal/hostfacts"
-	"carrel/internal/logins"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
+	"carrel/internal/protectednames"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 	"carrel/internal/stdio"
@@ -46,9 +48,7 @@ type Prepared struct {
 	facts               *hostfacts.Facts
 	view                *view.View
 	state               *statedir.Dir
-	logins              *logins.Watch    // while the agent's logins are kept alike; nil without
-	shared              *sharedRun       // while the agent's home is shared; nil without
-	killed              []sharedRun      // whose leftovers are still to go
+	home                agenthome.Home   // of the agent, once it was opened
 	upstream            *egress.Upstream // the host's own proxy, nil for none
 	socketNames         []string         // of granted sockets, as they were written
 	early               *sandbox.Stage   // started ahead; nil when there is none
@@ -67,7 +67,7 @@ type Prepared struct {
 	expanded            []policy.Rule
 	later               []string // where globs are decided by the broker
 	trapsReads          bool     // globs of roots are decided at each open for reading
-	guarded             protection
+	guarded             protectednames.Names
 	expected, removable func(path string) bool // of a broker that has ended: a protected name may be new, or gone
 	hiddenSince         []string               // of the same: secrets that came
 	said                sync.Mutex             // held for the next three
@@ -169,12 +169,12 @@ func (p *Prepared) expandGlobs() error {
 	p.later = p.decidedLater()
 	p.trapsReads = p.strictSecrets() || slices.ContainsFunc(p.later, p.deniesBelow)
 	for tries := 0; ; tries++ {
-		found, err := expand(p.Policy, roots, p.later)
+		found, err := globscan.Find(p.Policy, roots, p.later)
 		var linked []policy.Rule
 		if err == nil {
 			linked, err = p.linkedLater()
 		}
-		if errors.Is(err, errMoved) && tries < maxExpansions {
+		if errors.Is(err, globscan.ErrMoved) && tries < maxExpansions {
 			continue
 		}
 		if err != nil {
@@ -185,8 +185,8 @@ func (p *Prepared) expandGlobs() error {
 			if r.Path == "" || r.Access == policy.Write {
 				continue
 			}
-			if dir := blocked(r.Path, p.place.Project); dir != "" {
-				found = append(found, hide(dir))
+			if dir := globscan.Closed(r.Path, p.place.Project); dir != "" {
+				found = append(found, globscan.Hide(dir))
 			}
 		}
 		p.expanded = slices.DeleteFunc(found, func(r policy.Rule) bool {
@@ -483,3 +483,7 @@ func withoutFiles(layers []policy.Layer) []policy.Layer {
 	}
 	return out
 }
+
+// maxExpansions bounds how often a search for globs is begun again because
+// directories were moved under it.
+const maxExpansions = 5

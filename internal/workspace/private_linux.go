@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"carrel/internal/dirlist"
 	"carrel/internal/statedir"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +29,7 @@ func (p *Prepared) privateDir() (drop func(), err error) {
 	}
 	p.private, p.Plan.Private = dir, dir
 	return func() {
-		if err := removeTree(dir); err != nil {
+		if err := dirlist.RemoveTree(dir); err != nil {
 			p.note("the private directory of the run stays behind: %v", err)
 		}
 		unix.Close(lock)
@@ -62,7 +63,7 @@ func sweepPrivate(all string) {
 	for _, e := range entries {
 		dir := filepath.Join(all, e.Name())
 		if lock, err := lockDir(dir); err == nil {
-			_ = removeTree(dir)
+			_ = dirlist.RemoveTree(dir)
 			unix.Close(lock)
 		}
 	}

@@ -52,7 +52,7 @@ func (p *Prepared) Recognition() (agents.Match, bool) { return p.match, p.Agent 
 
 // Protected are the rules of names that make somebody run code later. They
 // hold beside the rules of the policy.
-func (p *Prepared) Protected() []policy.Rule { return slices.Clone(p.guarded.rules) }
+func (p *Prepared) Protected() []policy.Rule { return slices.Clone(p.guarded.Rules) }
 
 // Preview compiles the plan as [Prepared.Start] would and makes nothing:
 // directories that do not exist yet stand in it with the place that they would
@@ -62,34 +62,9 @@ func (p *Prepared) Preview() error {
 	defer func() { p.state, p.binds, p.notes = state, binds, notes }()
 	if dir := statedir.Path(p.getenv); dir != "" {
 		p.state = statedir.At(p.facts.Canonical(dir))
-		p.binds = append(slices.Clone(binds), p.agentPreview()...)
+		p.binds = append(slices.Clone(binds), p.previewAgentHome()...)
 	}
 	return p.Compile(false)
-}
-
-// agentPreview gives the binds of the agent's private copy, which mirrorAgent
-// would fill first.
-func (p *Prepared) agentPreview() []sandbox.Mount {
-	if p.Agent == nil || p.place.Home == "" {
-		return nil
-	}
-	var out []sandbox.Mount
-	plan := agents.PlanState(*p.Agent, p.place.Home, p.place.Home, p.agentDir()).Binds
-	reason := "private copy of the agent's state"
-	if dir := p.ownDir(); dir != "" {
-		plan, reason = agents.PlanOwn(*p.Agent, p.place.Home, p.place.Home, dir).Binds, "agent_config_dir"
-	} else if p.sharesHome() {
-		plan = append(plan, agents.PlanShared(*p.Agent, p.place.Home, p.place.Home, p.agentDir())...)
-	}
-	for _, b := range plan {
-		source, kind := p.facts.Resolve(b.Source)
-		if kind == sandbox.KindNone && b.Optional {
-			continue
-		}
-		out = append(out, sandbox.Mount{Kind: sandbox.MountBind, Target: b.Target, Source: source,
-			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir || b.Dir, Reason: reason})
-	}
-	return out
 }
 
 // PathAnswer says what holds at one path and what holds it.
@@ -130,8 +105,8 @@ func (p *Prepared) AskPath(where string) (PathAnswer, error) {
 // everything is the policy with what protects and opens repositories: one set
 // of rules to look a path up in.
 func (p *Prepared) everything() *policy.Effective {
-	all := &policy.Effective{Scope: p.Policy.Scope, Rules: slices.Concat(p.Policy.Rules, p.guarded.rules)}
-	for _, dir := range p.guarded.write {
+	all := &policy.Effective{Scope: p.Policy.Scope, Rules: slices.Concat(p.Policy.Rules, p.guarded.Rules)}
+	for _, dir := range p.guarded.Write {
 		all.Rules = append(all.Rules, policy.Rule{Path: dir, Access: policy.Write,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
 	}

@@ -22,6 +22,8 @@ import (
 	"carrel/internal/network"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+	"carrel/internal/protectednames"
+	"carrel/internal/remask"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 	"carrel/internal/stdio"
@@ -122,7 +124,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		io.Abandon()
 		return p.notStarted(r, p.req.Argv[0], err)
 	}
-	p.watchLogins()
+	p.home.Watch()
 	signals.Forward(signalled{up}, stopGrace) // at once: the command may already have been sent some
 	io.Started()
 	if err := p.relay.Start(up.interrupt); err != nil {
@@ -130,8 +132,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	}
 	err = p.supervise(up, group, r)
 	p.endBroker(up.broker, r)
-	p.mergeAgent()
-	p.dropLinks()
+	p.home.End()
 	lost := io.Finish()
 	if lost != nil && r.Exit == 0 {
 		r.Exit = api.ExitOurs // the command may have ended before its output could not be written
@@ -242,7 +243,6 @@ func goneMeanwhile(err error) bool {
 // lookAgain finds anew what globs match and makes a new plan.
 func (p *Prepared) lookAgain() error {
 	p.facts.ForgetBelow(p.place.Project)
-	p.binds = nil
 	p.guardNames()
 	if err := p.expandGlobs(); err != nil {
 		return err
@@ -256,11 +256,11 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	walls, b, n := up.walls, up.broker, up.network
 	p.addNotes(walls.Notes...)
 	sandbox.ForgetStartCodeLater()
-	var hidden *masks
+	var hidden *remask.Watch
 	if p.engine.name != sandbox.EngineLandlock { // which has none
 		hidden = p.watchMasks(walls, b)
 	}
-	defer func() { p.addNotes(hidden.close()...) }()
+	defer func() { p.addNotes(hidden.Close()...) }()
 	desk := p.answerOutside(up, group.Dirs(), r)
 	defer desk.Close()
 	up.desk.Store(desk)
@@ -405,8 +405,8 @@ func (p *Prepared) sensitiveNow() map[string]string {
 	if p.asIs() {
 		return nil // nobody's names but the policy's
 	}
-	paths, own := sensitive(&p.place, p.history()), p.ownDirs() // these are made and removed by ourselves
-	for _, t := range p.guarded.named {
+	paths, own := protectednames.Sensitive(&p.place, p.history()), p.ownDirs() // these are made and removed by ourselves
+	for _, t := range p.guarded.Named {
 		if t.Path != "" {
 			paths = append(paths, t.Path)
 		}
@@ -416,7 +416,7 @@ func (p *Prepared) sensitiveNow() map[string]string {
 			paths = append(paths, r.Path)
 		}
 	}
-	return present(paths)
+	return protectednames.Present(paths)
 }
 
 // bornInside lists sensitive names that a run has created, turned into something else,

@@ -15,6 +15,13 @@ func (p *Prepared) addNotes(notes ...string) {
 	p.notes = append(p.notes, notes...)
 }
 
+// noteOnce adds a note, unless it is there.
+func (p *Prepared) noteOnce(text string) {
+	if !slices.Contains(p.noted(), text) {
+		p.addNotes(text)
+	}
+}
+
 // noted is what there is to tell so far; others may go on telling.
 func (p *Prepared) noted() []string {
 	p.said.Lock()

@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/auditor"
+	"carrel/internal/ceilings"
 	"carrel/internal/inside"
 	"carrel/internal/notify"
 	"carrel/internal/policy"
@@ -91,7 +92,7 @@ func (v *virtual) refusal(dim policy.Dimension, op, subject string) *api.Denial 
 	}
 	var d *api.Denial
 	if r.Limited {
-		d = beyondCeiling(op, dim, virtualWords[dim].on, r.Value, r.Source)
+		d = ceilings.Beyond(op, dim, virtualWords[dim].on, r.Value, r.Source)
 	} else {
 		d = &api.Denial{Time: time.Now(), Code: api.CodeOff, Operation: op, Rule: string(dim) + ": " + r.Value, Source: r.Source.String(),
 			Message: fmt.Sprintf("%s (%s)", virtualWords[dim].off, r.Source), Hint: virtualWords[dim].hint}

@@ -117,7 +117,7 @@ func serveMCP(env *cmdenv.Env, cmd *cobra.Command, o mcpserver.Options, listen, 
 			return err
 		}
 	}
-	if o.Project, err = workspace.ProjectOf("", env.Getenv); err != nil {
+	if o.Project, err = env.ProjectOf(""); err != nil {
 		return err
 	}
 	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", env.Environ, env.Err, cmdenv.Version()
@@ -190,7 +190,7 @@ func frozenCeiling(env *cmdenv.Env, flag string) (c mcpserver.Ceiling, err error
 		return c, nil
 	}
 	c.Hash, c.Variable = shown.Hash, config.VarCeilingFD
-	c.File, err = workspace.SealCeilings(texts)
+	c.File, err = env.SealCeilings(flag)
 	return c, err
 }
 

@@ -19,7 +19,6 @@ import (
 	"carrel/internal/sandbox"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
-	"carrel/internal/workspace"
 
 	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
@@ -184,7 +183,7 @@ Exit status:
   2    it may not, standard error says why`,
 		Example: `  echo '{"tool_name":"Bash"}' | carrel agent gate claude`,
 		RunE: func(_ *cobra.Command, names []string) error {
-			if env.Getenv(workspace.EnvInside) == "1" {
+			if env.Inside() {
 				return nil // the walls are around it
 			}
 			why, err := askGate(env, names, always)
@@ -222,7 +221,7 @@ func completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 }
 
 func agentOutside(env *cmdenv.Env) error {
-	if env.Getenv(workspace.EnvInside) == "1" {
+	if env.Inside() {
 		return errors.New("this is inside a workspace, where an agent's settings are a copy that is forgotten\nhint: run it outside")
 	}
 	return nil
@@ -239,7 +238,7 @@ func agentHost(env *cmdenv.Env) (clients.Host, error) {
 	if h.Program, err = ownProgram(env); err != nil {
 		return h, err
 	}
-	h.Project, _ = workspace.ProjectOf("", env.Getenv) // none where there is none
+	h.Project, _ = env.ProjectOf("") // none where there is none
 	return h, nil
 }
 
@@ -281,7 +280,7 @@ var serverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 // other: an agent could replace it.
 func programIsSafe(env *cmdenv.Env, h clients.Host) error {
 	dir := filepath.Dir(h.Program)
-	at, err := workspace.ProjectOf(dir, env.Getenv)
+	at, err := env.ProjectOf(dir)
 	if err == nil {
 		if _, git := os.Lstat(filepath.Join(at, ".git")); git != nil && !(h.Project != "" && pathname.Within(h.Program, h.Project)) {
 			return nil

@@ -17,7 +17,6 @@ import (
 	"carrel/internal/jsonapi"
 	"carrel/internal/supervisor"
 	"carrel/internal/tools"
-	"carrel/internal/workspace"
 
 	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
@@ -98,7 +97,7 @@ func undoDir(named string, working []string) (string, error) {
 }
 
 func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissions string) error {
-	if env.Getenv(workspace.EnvInside) == "1" {
+	if env.Inside() {
 		return fmt.Errorf("this is inside a workspace, where no other one can be started\nhint: run it outside")
 	}
 	var err error

@@ -9,11 +9,11 @@ import (
 	"sync"
 
 	"carrel/internal/api"
+	"carrel/internal/ceilings"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -84,7 +84,7 @@ func (e *Env) Ceilings(flag string) ([]config.CeilingText, error) {
 
 func (e *Env) readCeilings(file string) ([]config.CeilingText, error) {
 	if e.ceiling.handed == nil { // the descriptor can be read once
-		e.ceiling.handed = sync.OnceValues(func() ([]config.CeilingText, error) { return workspace.HandedCeilings(e.Getenv) })
+		e.ceiling.handed = sync.OnceValues(func() ([]config.CeilingText, error) { return ceilings.Handed(e.Getenv) })
 	}
 	texts, err := e.ceiling.handed()
 	if err != nil {
@@ -110,14 +110,26 @@ func (e *Env) readCeilings(file string) ([]config.CeilingText, error) {
 	return texts, nil
 }
 
+// SealCeilings puts them into a sealed file in memory, which another carrel can be given.
+func (e *Env) SealCeilings(flag string) (*os.File, error) {
+	texts, err := e.Ceilings(flag)
+	if err != nil {
+		return nil, err
+	}
+	return ceilings.Seal(texts)
+}
+
+// Refusal is the refusal that an error of a command holds, nil where it is another error.
+func Refusal(err error) *api.Denial { return ceilings.Denial("start", err) }
+
 // Session is what the session's ceilings mean, without the operator's.
-func (e *Env) Session() (workspace.UnderCeilings, error) {
+func (e *Env) Session() (ceilings.Under, error) {
 	texts, err := e.Ceilings("")
 	if err != nil {
-		return workspace.UnderCeilings{}, err
+		return ceilings.Under{}, err
 	}
 	c, _, err := config.DecodeCeilings(texts)
-	return workspace.UnderCeilings{Session: c}, err
+	return ceilings.Under{Session: c}, err
 }
 
 // Held has entries of the registry carry the ceiling that the caller is held to: a

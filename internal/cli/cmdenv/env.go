@@ -79,3 +79,9 @@ func (e *Env) ConfigOptions() config.Options {
 	}
 	return opts
 }
+
+// Inside says whether this program runs behind the walls of a workspace.
+func (e *Env) Inside() bool { return e.Getenv(workspace.EnvInside) == "1" }
+
+// ProjectOf is the project that a directory belongs to; "" means the working one.
+func (e *Env) ProjectOf(dir string) (string, error) { return workspace.ProjectOf(dir, e.Getenv) }

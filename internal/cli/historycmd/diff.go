@@ -12,9 +12,9 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -123,7 +123,7 @@ func diffText(env *cmdenv.Env, f *diffFlags, args []string) (*api.LeftOut, error
 }
 
 // diffSteps finds the steps of an argument, oldest first.
-func diffSteps(h *workspace.History, args []string) ([]*steplog.Step, error) {
+func diffSteps(h *projecthistory.History, args []string) ([]*steplog.Step, error) {
 	list := h.Log.Changes()
 	if len(args) == 0 {
 		for i := len(list) - 1; i >= 0; i-- {

@@ -8,9 +8,9 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -79,7 +79,7 @@ func discardSteps(env *cmdenv.Env, f *discardFlags, args []string) error {
 }
 
 // steps finds out which steps are meant.
-func (f *discardFlags) steps(h *workspace.History, args []string) ([]uint64, error) {
+func (f *discardFlags) steps(h *projecthistory.History, args []string) ([]uint64, error) {
 	if len(args) == 0 && f.before == "" && !f.all {
 		return nil, errors.New("want the steps that are discarded, --before STEP or --all; `carrel history --all` lists them")
 	}
@@ -110,7 +110,7 @@ func (f *discardFlags) steps(h *workspace.History, args []string) ([]uint64, err
 }
 
 // askDiscard asks the person at the terminal, who has seen what would go.
-func askDiscard(h *workspace.History, f *discardFlags, steps []uint64) error {
+func askDiscard(h *projecthistory.History, f *discardFlags, steps []uint64) error {
 	r, err := h.Discard(steps, f.all, true)
 	if err != nil {
 		return busyHint(err)

@@ -10,8 +10,8 @@ import (
 	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
 	"carrel/internal/histories"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -70,7 +70,7 @@ func printTotals(env *cmdenv.Env, asJSON, exact bool) error {
 	if err != nil {
 		return err
 	}
-	u, err := workspace.HistoriesUsage(req, exact)
+	u, err := projecthistory.UsageOfAll(req, exact)
 	if err != nil {
 		return err
 	}

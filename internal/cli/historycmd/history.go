@@ -13,9 +13,9 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -123,7 +123,7 @@ func absolutePath(path string) (string, error) {
 }
 
 // open opens the history that the flags are about.
-func (f *historyFlags) open(env *cmdenv.Env) (*workspace.History, error) {
+func (f *historyFlags) open(env *cmdenv.Env) (*projecthistory.History, error) {
 	req, err := openhistory.Request(env, f.project)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (f *historyFlags) open(env *cmdenv.Env) (*workspace.History, error) {
 
 // asked is absolutePath of what is asked for: whether a path that they may not know
 // is in the history is no answer.
-func asked(h *workspace.History, path string) (string, error) {
+func asked(h *projecthistory.History, path string) (string, error) {
 	at, err := absolutePath(path)
 	if err != nil || at == "" {
 		return at, err
@@ -186,7 +186,7 @@ func showStep(env *cmdenv.Env, f *historyFlags, name string) error {
 }
 
 // openStep opens the history of a project at a step.
-func openStep(env *cmdenv.Env, f *historyFlags, name string) (*workspace.History, *steplog.Step, error) {
+func openStep(env *cmdenv.Env, f *historyFlags, name string) (*projecthistory.History, *steplog.Step, error) {
 	h, err := f.open(env)
 	if err != nil {
 		return nil, nil, err
@@ -201,7 +201,7 @@ func openStep(env *cmdenv.Env, f *historyFlags, name string) (*workspace.History
 }
 
 // soFar has an open step tell what it has come to by now.
-func soFar(env *cmdenv.Env, h *workspace.History, s *steplog.Step) {
+func soFar(env *cmdenv.Env, h *projecthistory.History, s *steplog.Step) {
 	if !s.Open() {
 		return
 	}
@@ -211,7 +211,7 @@ func soFar(env *cmdenv.Env, h *workspace.History, s *steplog.Step) {
 }
 
 // stepNamed finds a step by its number.
-func stepNamed(h *workspace.History, name string) (*steplog.Step, error) {
+func stepNamed(h *projecthistory.History, name string) (*steplog.Step, error) {
 	n, err := strconv.ParseUint(name, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return nil, fmt.Errorf("step %q: want the number of one; `carrel history` lists them", name)

@@ -11,7 +11,6 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -62,7 +61,7 @@ func (f *markFlags) registerEvent(cmd *cobra.Command) {
 }
 
 func markStep(env *cmdenv.Env, begin bool, f *markFlags) error {
-	if env.Getenv(workspace.EnvInside) != "1" {
+	if !env.Inside() {
 		return errors.New("there is no workspace around this: `carrel step` is for programs inside one")
 	}
 	m := inside.Mark{Label: f.label, All: f.all}

@@ -11,9 +11,9 @@ import (
 	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -71,7 +71,7 @@ func verifyHistory(env *cmdenv.Env, f *historyFlags) error {
 	if err != nil {
 		return err
 	}
-	h, err := workspace.FindHistory(req)
+	h, err := projecthistory.Find(req)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func verifyHistory(env *cmdenv.Env, f *historyFlags) error {
 	return nil
 }
 
-func faultText(h *workspace.History, x history.Fault) string {
+func faultText(h *projecthistory.History, x history.Fault) string {
 	line := x.Code + ": " + x.At
 	if x.Step != 0 {
 		line += fmt.Sprintf(" (step %d", x.Step)

@@ -14,9 +14,9 @@ import (
 	"carrel/internal/history"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -128,7 +128,7 @@ func undoSteps(env *cmdenv.Env, f *undoFlags, args []string, redo bool) error {
 }
 
 // request is what an undo is decided by.
-func (f *undoFlags) request(env *cmdenv.Env) (workspace.Request, error) {
+func (f *undoFlags) request(env *cmdenv.Env) (projecthistory.Request, error) {
 	req, err := openhistory.Request(env, f.project)
 	(&policyflags.Flags{Write: f.write}).Files(&req.Flags)
 	return req, err
@@ -147,7 +147,7 @@ func (f *undoFlags) mode() journal.Mode {
 }
 
 // steps finds out which steps are meant, newest first.
-func (f *undoFlags) steps(h *workspace.History, args []string, req history.Request) ([]uint64, error) {
+func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.Request) ([]uint64, error) {
 	n, asked := 1, "1"
 	if len(args) == 1 {
 		var err error
@@ -211,7 +211,7 @@ func (f *undoFlags) steps(h *workspace.History, args []string, req history.Reque
 }
 
 // pathList names some paths.
-func pathList(h *workspace.History, paths []string) string {
+func pathList(h *projecthistory.History, paths []string) string {
 	var words []string
 	for _, p := range paths {
 		words = append(words, stepview.Path(h, p))

@@ -132,7 +132,7 @@ func deskName(env *cmdenv.Env, args []string, saved string) (string, error) {
 		}
 		cwd = p.Cwd
 	}
-	project, err := workspace.ProjectOf(cwd, env.Getenv)
+	project, err := env.ProjectOf(cwd)
 	return named.NameFor(project), err
 }
 

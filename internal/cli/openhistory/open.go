@@ -19,13 +19,13 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/history/journal"
 	"carrel/internal/policy"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 )
 
 // Open opens the history of a project and tells what was found there.
-func Open(env *cmdenv.Env, project string) (*workspace.History, error) {
+func Open(env *cmdenv.Env, project string) (*projecthistory.History, error) {
 	req, err := Request(env, project)
 	if err != nil {
 		return nil, err
@@ -35,12 +35,12 @@ func Open(env *cmdenv.Env, project string) (*workspace.History, error) {
 
 // OpenFor is Open for a request. It tells only what the running workspace tellAs shows,
 // "" for no such limit.
-func OpenFor(env *cmdenv.Env, req workspace.Request, tellAs string) (*workspace.History, error) {
+func OpenFor(env *cmdenv.Env, req projecthistory.Request, tellAs string) (*projecthistory.History, error) {
 	if err := IsDirectory(req.Cwd); err != nil {
 		return nil, err
 	}
 	debug.SetGCPercent(50) // a step of a million paths is large, and all of it is looked at once
-	h, err := workspace.OpenHistory(req)
+	h, err := projecthistory.Open(req)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func IsDirectory(project string) error {
 
 // TellElsewhere says where a history is that is no longer looked at: history.dir was
 // changed, and what is kept stays where it is.
-func TellElsewhere(env *cmdenv.Env, h *workspace.History) {
+func TellElsewhere(env *cmdenv.Env, h *projecthistory.History) {
 	if h.Elsewhere != "" {
 		fmt.Fprintf(env.Err, "carrel: there are no steps in %s; an older history of this project is in %s, from when history.dir was another\n", show.OneLine(show.QuoteIf(h.Dir)), show.OneLine(show.QuoteIf(h.Elsewhere)))
 	}
@@ -90,7 +90,7 @@ func TellElsewhere(env *cmdenv.Env, h *workspace.History) {
 const maxSighted = 256 << 10
 
 // sighted asks a running workspace how much it shows of paths.
-func sighted(env *cmdenv.Env, id string) workspace.Sighted {
+func sighted(env *cmdenv.Env, id string) projecthistory.Sighted {
 	return func(paths []string) (out []api.Sight, err error) {
 		entries, err := target.Running(env)
 		i := slices.IndexFunc(entries, func(e supervisor.Entry) bool { return e.ID == id })
@@ -113,7 +113,7 @@ func sighted(env *cmdenv.Env, id string) workspace.Sighted {
 
 // tellClosed tells of a step that had been interrupted: of none for an undo that
 // had not changed anything.
-func tellClosed(env *cmdenv.Env, h *workspace.History, n uint64) error {
+func tellClosed(env *cmdenv.Env, h *projecthistory.History, n uint64) error {
 	s := h.Log.Step(n)
 	switch {
 	case s == nil:
@@ -139,7 +139,7 @@ func tellClosed(env *cmdenv.Env, h *workspace.History, n uint64) error {
 }
 
 // Request is what the history of a project is opened by.
-func Request(env *cmdenv.Env, project string) (workspace.Request, error) {
+func Request(env *cmdenv.Env, project string) (projecthistory.Request, error) {
 	under, err := env.Ceilings("")
-	return workspace.Request{Cwd: project, Environ: env.Environ, Ceilings: under, Default: policy.Human, Version: cmdenv.Version()}, err
+	return projecthistory.Request{Cwd: project, Environ: env.Environ, Ceilings: under, Default: policy.Human, Version: cmdenv.Version()}, err
 }

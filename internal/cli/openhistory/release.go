@@ -12,7 +12,6 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 )
 
 // Release has the named workspaces of a project stand still and let go of its history,
@@ -22,7 +21,7 @@ func Release(env *cmdenv.Env, project string) (func(), error) {
 	if err := env.MayUndo("undo", policy.UndoAll); err != nil {
 		return nil, err
 	}
-	at, err := workspace.ProjectOf(project, env.Getenv)
+	at, err := env.ProjectOf(project)
 	if err != nil {
 		return func() {}, nil // the command that opens the history says it better
 	}

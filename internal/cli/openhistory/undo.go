@@ -9,22 +9,22 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/history"
 	"carrel/internal/history/journal"
+	"carrel/internal/projecthistory"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
-	"carrel/internal/workspace"
 
 	"golang.org/x/term"
 )
 
 // Undo is how steps are taken back.
 type Undo struct {
-	By     workspace.Request // decides which paths may be changed
+	By     projecthistory.Request // decides which paths may be changed
 	DryRun bool
 	JSON   bool
 }
 
 // TakeBack does what is asked for, or says what it would do.
-func TakeBack(env *cmdenv.Env, h *workspace.History, u Undo, req history.Request) error {
+func TakeBack(env *cmdenv.Env, h *projecthistory.History, u Undo, req history.Request) error {
 	if u.DryRun {
 		v, err := h.Preview(u.By, req)
 		if v != nil && v.Refused != nil && !env.ForProgram {
@@ -52,7 +52,7 @@ func TakeBack(env *cmdenv.Env, h *workspace.History, u Undo, req history.Request
 
 // tellRefused tells what is in the way or could not be restored, so that nothing is
 // done, and gives the error to end with.
-func tellRefused(env *cmdenv.Env, h *workspace.History, u Undo, v *history.Preview, refused error, would string) error {
+func tellRefused(env *cmdenv.Env, h *projecthistory.History, u Undo, v *history.Preview, refused error, would string) error {
 	nothing := "nothing was changed"
 	if would != "" {
 		nothing = "nothing would be changed"
@@ -78,7 +78,9 @@ func tellRefused(env *cmdenv.Env, h *workspace.History, u Undo, v *history.Previ
 }
 
 // refuseLoss tells what could not be restored.
-func refuseLoss(env *cmdenv.Env, h *workspace.History, u Undo, v *history.Preview, lost *history.UnrestorableError, nothing string) error {
+func refuseLoss(
+	env *cmdenv.Env, h *projecthistory.History, u Undo, v *history.Preview, lost *history.UnrestorableError, nothing string,
+) error {
 	j := stepview.UndoOf(h, u.DryRun, v, nil)
 	if u.JSON {
 		if err := show.JSON(env.Out, j); err != nil {
@@ -104,7 +106,7 @@ func progress(to io.Writer, done, all int) {
 }
 
 // tellUndo tells what was done, or would be.
-func tellUndo(env *cmdenv.Env, h *workspace.History, u Undo, v *history.Preview, would string) error {
+func tellUndo(env *cmdenv.Env, h *projecthistory.History, u Undo, v *history.Preview, would string) error {
 	j := stepview.UndoOf(h, u.DryRun, v, v.Conflicts)
 	missing := 0
 	for _, x := range j.Unrestorable {

@@ -25,7 +25,6 @@ import (
 	"carrel/internal/named"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
@@ -136,7 +135,7 @@ func End(ctx context.Context, e supervisor.Entry) error {
 // Inside says whether this process is behind walls of ours.
 func Inside(env *cmdenv.Env) bool {
 	_, err := os.Stat(inside.Socket)
-	return env.Getenv(workspace.EnvInside) == "1" && err == nil
+	return env.Inside() && err == nil
 }
 
 // CompleteWorkspace names the running workspaces.

@@ -1,7 +1,10 @@
-package workspace
+// Package protectednames finds the names of one project that make programs outside run code
+// later, as they are on the host now: those that package protect lists, the control files of
+// its repositories, and what git's configuration and links of such names lead to. Mounts
+// hold what exists; the rest is left to the broker, which knows it by name.
+package protectednames
 
 import (
-	"errors"
 	"os"
 	"path"
 	"path/filepath"
@@ -10,6 +13,7 @@ import (
 
 	"carrel/internal/gitconf"
 	"carrel/internal/gitdir"
+	"carrel/internal/globscan"
 	"carrel/internal/guard"
 	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
@@ -50,56 +54,64 @@ func guardedNames(project string, brokered bool) []protect.Top {
 }
 
 // Files in a repository that make git run programs or look elsewhere.
-var protectedGitNames = []string{"config", "config.worktree", "hooks", "commondir", "gitdir", "info/attributes"}
+var ProtectedGitNames = []string{"config", "config.worktree", "hooks", "commondir", "gitdir", "info/attributes"}
 
-// protection is what mounts hold of the protected names: read-only rules, and
+// Names is what mounts hold of the protected names: read-only rules, and
 // directories that must keep their names.
-type protection struct {
-	rules []policy.Rule
-	pins  []string
-	write []string         // git directories outside the project that commits need
-	named []gitconf.Target // what git's configuration names, or a link, existing or not
-	// places are the protected names that there are, by their paths, and directories of
+type Names struct {
+	Rules []policy.Rule
+	Pins  []string
+	Write []string         // git directories outside the project that commits need
+	Named []gitconf.Target // what git's configuration names, or a link, existing or not
+	// Places are the protected names that there are, by their paths, and directories of
 	// hooks: links are looked for in them.
-	places   []protect.Top
+	Places   []protect.Top
 	searched map[string]bool // directories of which it is known whether names in them can be looked at
 }
 
-// guardNames finds what is protected by its name. Without walls nothing is, but the
-// project's repository belongs to it all the same.
-func (p *Prepared) guardNames() {
-	p.guarded = guardNames(&p.place, p.Policy, p.history())
-	list, hooks, problems := targets(&p.place, p.Policy, p.getenv)
+// Search says where protected names are looked for.
+type Search struct {
+	Place        *hostfacts.Place
+	Policy       *policy.Effective
+	Brokered     bool     // changes are decided one by one
+	Repositories []string // below the project
+	Getenv       func(string) string
+	Note         func(format string, args ...any)
+}
+
+// Find gives the protected names that there are now, and what git's configuration and
+// links of such names lead to.
+func (s *Search) Find() Names {
+	found := find(s.Place, s.Policy, s.Brokered)
+	list, hooks, problems := targets(s.Place, s.Policy, s.Getenv)
 	for _, t := range hooks {
-		p.guarded.places = append(p.guarded.places, protect.Top{Pattern: t.Path, Why: t.Why})
+		found.Places = append(found.Places, protect.Top{Pattern: t.Path, Why: t.Why})
 	}
-	list = append(list, p.linkTargets()...)
-	below := p.nestedTargets()
-	if !p.history() {
+	list = append(list, s.linkTargets(found.Places)...)
+	below := s.nestedTargets()
+	if !s.Brokered {
 		list = append(list, below...)
 	}
 	mounted := make(map[string]bool)
-	trees := otherTrees(&p.place)
+	trees := OtherTrees(s.Place)
 	for i := range list {
 		t := &list[i]
-		if p.history() && slices.ContainsFunc(trees, func(tree string) bool { return pathname.Within(t.Path, tree) }) {
+		if s.Brokered && slices.ContainsFunc(trees, func(tree string) bool { return pathname.Within(t.Path, tree) }) {
 			continue // the broker knows it by name; with a mount in it a worktree could not be removed
 		}
 		if t.Path != "" && !t.Link && !mounted[t.Path] { // a link is no place for a mount
 			mounted[t.Path] = true
-			p.guarded.readOnly(t.Path, guard.RuleOf(t, t.Path).Source.Text, p.Policy)
+			found.readOnly(t.Path, guard.RuleOf(t, t.Path).Source.Text, s.Policy)
 		}
 	}
-	if p.guarded.named = list; p.history() {
+	if found.Named = list; s.Brokered {
 		// The broker knows them by name, and what is around them can be removed.
-		p.guarded.named = append(p.guarded.named, below...)
+		found.Named = append(found.Named, below...)
 	}
 	for _, problem := range problems {
-		p.note("%s; what it names there is not protected", problem)
+		s.Note("%s; what it names there is not protected", problem)
 	}
-	if p.NoWalls() {
-		p.guarded = protection{write: p.guarded.write}
-	}
+	return found
 }
 
 // maxNested bounds the repositories below the project whose configuration is read at the
@@ -108,22 +120,19 @@ const maxNested = 500
 
 // nestedTargets gives what repositories below the project name outside of where they are.
 // What they name inside is looked at when something there changes first, see [namedTargets].
-func (p *Prepared) nestedTargets() (list []gitconf.Target) {
-	if p.view == nil {
-		return nil
-	}
+func (s *Search) nestedTargets() (list []gitconf.Target) {
 	left := maxNested
-	own := p.place.Git.Common
-	for _, tree := range p.view.Repositories {
-		if tree == p.place.Project || tree == own || tree == p.place.Git.Dir || tree+"/.git" == own || tree+"/.git" == p.place.Git.Dir {
+	own := s.Place.Git.Common
+	for _, tree := range s.Repositories {
+		if tree == s.Place.Project || tree == own || tree == s.Place.Git.Dir || tree+"/.git" == own || tree+"/.git" == s.Place.Git.Dir {
 			continue
 		}
 		if left--; left < 0 {
-			p.note("there are more than %d repositories in the project; what further ones name outside of where they are is not protected", maxNested)
+			s.Note("there are more than %d repositories in the project; what further ones name outside of where they are is not protected", maxNested)
 			break
 		}
 		for _, t := range guard.TargetsOf(tree, own) {
-			if !pathname.Within(t.Path, tree) && t.Path != p.place.Project && writableTarget(t.Path, &p.place, p.Policy) && !isConfigOf(t.Path, p.place.Git) {
+			if !pathname.Within(t.Path, tree) && t.Path != s.Place.Project && writableTarget(t.Path, s.Place, s.Policy) && !isConfigOf(t.Path, s.Place.Git) {
 				list = append(list, t)
 			}
 		}
@@ -131,9 +140,9 @@ func (p *Prepared) nestedTargets() (list []gitconf.Target) {
 	return list
 }
 
-// otherTrees are the working trees of the project's repository but for its own. A linked
+// OtherTrees are the working trees of the project's repository but for its own. A linked
 // worktree has none of them in reach.
-func otherTrees(p *hostfacts.Place) (trees []string) {
+func OtherTrees(p *hostfacts.Place) (trees []string) {
 	for _, r := range configured(p) {
 		for _, tree := range r.Trees {
 			if p.Git.Dir == p.Git.Common && tree != p.Project && pathname.Within(tree, p.Project) {
@@ -146,27 +155,27 @@ func otherTrees(p *hostfacts.Place) (trees []string) {
 
 // linkTargets gives where the links lead that have a protected name or lie in a directory
 // that has one, whether something is there or not: it is run under that name.
-func (p *Prepared) linkTargets() (list []gitconf.Target) {
+func (s *Search) linkTargets(places []protect.Top) (list []gitconf.Target) {
 	follow := func(link, why string) {
 		links, final := gitconf.Follow(gitdir.Files{}, link)
 		for i, at := range append(slices.Clone(links), final) {
-			if at != link && at != p.place.Project && writableTarget(at, &p.place, p.Policy) && !isConfigOf(at, p.place.Git) {
+			if at != link && at != s.Place.Project && writableTarget(at, s.Place, s.Policy) && !isConfigOf(at, s.Place.Git) {
 				list = append(list, gitconf.Target{Path: at, File: link, Link: i < len(links), Why: why})
 			}
 		}
 	}
-	for _, at := range p.guarded.places {
+	for _, at := range places {
 		if !guard.Links(at.Pattern, func(link string) { follow(link, at.Why) }) {
-			p.note("there is more in %s than is looked at; what further links in it lead to is not protected", at.Pattern)
+			s.Note("there is more in %s than is looked at; what further links in it lead to is not protected", at.Pattern)
 		}
 	}
 	return list
 }
 
-// guardNames lists what exists now. Rules that the user gave for the same path
+// find lists what exists now. Rules that the user gave for the same path
 // stand: an explicit write to .vscode opens .vscode.
-func guardNames(p *hostfacts.Place, eff *policy.Effective, brokered bool) protection {
-	t := protection{}
+func find(p *hostfacts.Place, eff *policy.Effective, brokered bool) Names {
+	t := Names{}
 	for _, n := range guardedNames(p.Project, brokered) {
 		t.readOnly(p.Project+"/"+n.Pattern, "protected name: "+n.Why, eff)
 	}
@@ -177,17 +186,17 @@ func guardNames(p *hostfacts.Place, eff *policy.Effective, brokered bool) protec
 		t.readOnly(p.Project+"/.git", "protected name: points to the repository", eff)
 	}
 	for _, dir := range p.Git.Repositories() {
-		t.places = append(t.places, protect.Top{Pattern: dir + "/hooks", Why: "git runs it"})
+		t.Places = append(t.Places, protect.Top{Pattern: dir + "/hooks", Why: "git runs it"})
 		if !pathname.Within(dir, p.Project) && !coveredBy(dir, []string{p.Git.Common}) {
-			t.write = append(t.write, dir)
+			t.Write = append(t.Write, dir)
 		}
 		if brokered && dir != p.Git.Common && dir != p.Git.Dir {
 			// The broker knows their files by name. A mount would keep a worktree's
 			// or a submodule's part from being removed, after the rest of it has gone.
 			continue
 		}
-		t.pins = append(t.pins, dir)
-		for _, name := range protectedGitNames {
+		t.Pins = append(t.Pins, dir)
+		for _, name := range ProtectedGitNames {
 			t.readOnly(dir+"/"+name, "protected name: git runs what it names", eff)
 		}
 	}
@@ -197,11 +206,11 @@ func guardNames(p *hostfacts.Place, eff *policy.Effective, brokered bool) protec
 // readOnly protects one name. A link can be no mount point, so where it leads
 // to a place in the project that place is protected, and whether the link is
 // still what it was is looked at in the end.
-func (t *protection) readOnly(path, why string, eff *policy.Effective) {
+func (t *Names) readOnly(path, why string, eff *policy.Effective) {
 	if _, err := os.Lstat(path); err != nil {
 		if in := filepath.Dir(path); !t.searched[in] {
-			if dir := blocked(path, eff.Scope.Project); dir != "" {
-				t.rules = append(t.rules, hide(dir))
+			if dir := globscan.Closed(path, eff.Scope.Project); dir != "" {
+				t.Rules = append(t.Rules, globscan.Hide(dir))
 			}
 			if t.searched == nil {
 				t.searched = make(map[string]bool)
@@ -210,60 +219,33 @@ func (t *protection) readOnly(path, why string, eff *policy.Effective) {
 		}
 		return
 	}
-	t.places = append(t.places, protect.Top{Pattern: path, Why: strings.TrimPrefix(why, "protected name: ")})
+	t.Places = append(t.Places, protect.Top{Pattern: path, Why: strings.TrimPrefix(why, "protected name: ")})
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || real != path && !pathname.Within(real, eff.Scope.Project) || real == eff.Scope.Project {
 		return
 	}
 	if st, err := os.Lstat(real); err != nil || !st.IsDir() && !st.Mode().IsRegular() {
-		return // a FIFO or socket is nobody's settings
+		return // a FIFO or socket holds no settings
 	}
 	for _, r := range eff.Rules {
 		if r.Path == real && r.Source.Layer < policy.LayerProject {
 			return
 		}
 	}
-	t.rules = append(t.rules, policy.Rule{Path: real, Access: policy.Read,
+	t.Rules = append(t.Rules, policy.Rule{Path: real, Access: policy.Read,
 		Source: policy.Source{Layer: policy.LayerDefault, Text: why}})
 }
 
-// blocked gives the directory below root that keeps us from looking at path. We
-// own it, or its permissions would not matter: so the command can open it again,
-// and what the rules say of its content could not be held. It is hidden whole.
-func blocked(path, root string) string {
-	if !pathname.Within(path, root) {
-		return ""
-	}
-	for dir := root; dir != path; {
-		if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
-			return ""
-		}
-		if !hostfacts.Searchable(dir) {
-			return dir
-		}
-		rest := strings.TrimPrefix(strings.TrimPrefix(path, dir), "/")
-		next, _, _ := strings.Cut(rest, "/")
-		dir = filepath.Join(dir, next)
-	}
-	return ""
-}
-
-// hide denies a directory that cannot be looked into.
-func hide(dir string) policy.Rule {
-	return policy.Rule{Path: dir, Access: policy.Deny,
-		Source: policy.Source{Layer: policy.LayerDefault, Text: "it cannot be searched for what is denied or protected; give it back its permissions"}}
-}
-
-// sensitive are the paths that guardNames knows of, whether they exist or not, but for those
+// Sensitive are the paths that find knows of, whether they exist or not, but for those
 // that surely do not: what is there at the end and was not at the start was born inside.
-func sensitive(p *hostfacts.Place, brokered bool) []string {
+func Sensitive(p *hostfacts.Place, brokered bool) []string {
 	var out []string
 	for _, n := range guardedNames(p.Project, brokered) {
 		out = append(out, p.Project+"/"+n.Pattern)
 	}
 	if p.Git.Dir != "" {
 		for _, dir := range p.Git.Repositories() {
-			for _, name := range protectedGitNames {
+			for _, name := range ProtectedGitNames {
 				out = append(out, dir+"/"+name)
 			}
 		}
@@ -271,9 +253,9 @@ func sensitive(p *hostfacts.Place, brokered bool) []string {
 	return out
 }
 
-// present gives those paths that exist, each with its kind and, for a link, its
+// Present gives those paths that exist, each with its kind and, for a link, its
 // text.
-func present(paths []string) map[string]string {
+func Present(paths []string) map[string]string {
 	out := make(map[string]string)
 	for _, p := range paths {
 		if st, err := os.Lstat(p); err == nil {
@@ -292,19 +274,3 @@ func coveredBy(path string, dirs []string) bool {
 	}
 	return false
 }
-
-// staticPart is the directory that everything a glob matches lies below.
-func staticPart(glob string) string {
-	if i := strings.IndexAny(glob, `*?[{\`); i >= 0 {
-		glob = glob[:i]
-	}
-	return path.Clean(glob[:strings.LastIndexByte(glob, '/')+1])
-}
-
-// maxExpansions bounds how often a search for globs is begun again because
-// directories were moved under it.
-const maxExpansions = 5
-
-// errMoved says that a directory went away while it was being searched: what it
-// held may be somewhere that was searched before.
-var errMoved = errors.New("directories are being renamed while the deny and protect globs are searched for; start again when that has settled")

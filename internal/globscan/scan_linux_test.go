@@ -1,4 +1,4 @@
-package workspace
+package globscan
 
 import (
 	"fmt"
@@ -8,41 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"carrel/internal/policy"
-
 	"pgregory.net/rapid"
+
+	"carrel/internal/policy"
 )
 
-func effective(t testing.TB, project string, files ...policy.FileRequest) *policy.Effective {
-	t.Helper()
-	eff, err := policy.Decide(policy.Scope{Cwd: project, Project: project, Home: "/nohome", Tmp: "/tmp"}, nil,
-		[]policy.Layer{policy.Defaults(policy.Agent), {Kind: policy.LayerCommandLine, Request: policy.Request{Files: files}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return eff
-}
-
-func tree(t testing.TB, root string, names ...string) {
-	t.Helper()
-	for _, n := range names {
-		full := filepath.Join(root, n)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, []byte("x"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestExpand(t *testing.T) {
+func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	tree(t, dir, "a.pem", "sub/b.pem", "sub/deep/c.pem", "sub/c.txt", "secret/inner/x", "bad\xff.pem", "new\nline.pem", ".gitignore")
 	deny := policy.FileRequest{Place: "**/*.pem", Glob: true, Access: policy.Deny}
 	denyDir := policy.FileRequest{Place: "secret", Glob: true, Access: policy.Deny}
 	keep := policy.FileRequest{Place: "sub/*.txt", Glob: true, Access: policy.Read}
-	got, err := expand(effective(t, dir, deny, denyDir, keep), []string{dir}, nil)
+	got, err := Find(effective(t, dir, deny, denyDir, keep), []string{dir}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,22 +75,22 @@ func TestEndsOfTheRoot(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", glob, err)
 		}
-		found, err := expand(eff, []string{dir}, nil)
+		found, err := Find(eff, []string{dir}, nil)
 		if err != nil || len(found) != 3 {
 			t.Errorf("%q: %v, found %+v, want the directory and both files", glob, err, found)
 		}
 	}
 }
 
-func TestStaticPart(t *testing.T) {
+func TestBase(t *testing.T) {
 	for glob, want := range map[string]string{"/a/b/**/*.x": "/a/b", "/a/b*": "/a", "/**": "/", "/a/{b,c}/d": "/a", `/a/b\*c`: "/a", "/a/b": "/a"} {
-		if got := staticPart(glob); got != want {
+		if got := Base(glob); got != want {
 			t.Errorf("%q: got %q want %q", glob, got, want)
 		}
 	}
 }
 
-func BenchmarkExpand50k(b *testing.B) {
+func BenchmarkFind50k(b *testing.B) {
 	dir := b.TempDir()
 	for d := range 500 {
 		sub := filepath.Join(dir, fmt.Sprint("d", d))
@@ -132,8 +109,31 @@ func BenchmarkExpand50k(b *testing.B) {
 	}
 	eff := effective(b, dir, globs...)
 	for b.Loop() {
-		if _, err := expand(eff, []string{dir}, nil); err != nil {
+		if _, err := Find(eff, []string{dir}, nil); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func effective(t testing.TB, project string, files ...policy.FileRequest) *policy.Effective {
+	t.Helper()
+	eff, err := policy.Decide(policy.Scope{Cwd: project, Project: project, Home: "/nohome", Tmp: "/tmp"}, nil,
+		[]policy.Layer{policy.Defaults(policy.Agent), {Kind: policy.LayerCommandLine, Request: policy.Request{Files: files}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eff
+}
+
+func tree(t testing.TB, root string, names ...string) {
+	t.Helper()
+	for _, n := range names {
+		full := filepath.Join(root, n)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package workspace
+package projecthistory
 
 import (
 	"errors"
@@ -8,18 +8,17 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"carrel/internal/api"
 	"carrel/internal/broker"
-	"carrel/internal/config"
+	"carrel/internal/ceilings"
 	"carrel/internal/guard"
 	"carrel/internal/history"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
-	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
-	"carrel/internal/statedir"
-
-	"golang.org/x/sys/unix"
+	"carrel/internal/workspace"
 )
 
 // History is the history of one project, open.
@@ -37,9 +36,9 @@ type History struct {
 	records  string // of what runs have changed, see [changelog.Log]; "" for none
 	used     func() // notes that the history is used
 	req      Request
-	prepared *Prepared
+	prepared *workspace.Prepared
 	roots    []string
-	under    UnderCeilings
+	under    ceilings.Under
 
 	ask    Sighted              // nil for callers who may know everything
 	sights map[string]api.Sight // what it has answered
@@ -57,16 +56,16 @@ func (h *History) May(op string, need policy.UndoMode) error {
 	return h.under.CheckTime(op, time.Now())
 }
 
-// OpenHistory opens the history of the project that a request is about. There may
+// Open opens the history of the project that a request is about. There may
 // be none yet: its Log is empty then. What a killed run left open is closed.
-func OpenHistory(req Request) (*History, error) {
-	h, err := FindHistory(req)
+func Open(req Request) (*History, error) {
+	h, err := Find(req)
 	if err != nil || h.store == nil {
 		return h, err
 	}
 	h.Log, h.Closed, h.Open, err = h.store.RecoverAndSurvey([]string{h.Project})
 	if errors.Is(h.Open, history.ErrBusy) {
-		h.Open = nil // whoever runs now can wait for it
+		h.Open = nil // what runs now can wait for it
 	}
 	if err != nil {
 		h.Close()
@@ -75,20 +74,19 @@ func OpenHistory(req Request) (*History, error) {
 	return h, nil
 }
 
-// FindHistory opens the history as it is: nothing is closed, and its Log is empty.
-func FindHistory(req Request) (*History, error) {
-	p := &Prepared{req: req}
-	err := p.locateHistory()
+// Find opens the history as it is: nothing is closed, and its Log is empty.
+func Find(req Request) (*History, error) {
+	at, err := workspace.LocateHistory(req)
 	if err != nil {
 		return nil, err
 	}
-	h := &History{Project: p.place.Project, Log: &history.Log{}, Dir: p.historyAt, OtherDisk: !sameDisk(p.historyAt, p.place.Project),
-		records: p.recordsAt(), used: p.noteUse, under: p.underCeilings(), req: req}
+	h := &History{Project: at.Project, Log: &history.Log{}, Dir: at.Dir, OtherDisk: !sameDisk(at.Dir, at.Project),
+		records: at.Records, used: at.Used, under: at.Under, req: req}
 	if err := h.May("history", policy.UndoPreview); err != nil {
 		return nil, err
 	}
-	if p.state != nil && !hasNames(h.Dir+"/journal") {
-		h.Elsewhere = p.state.OtherHistory(h.Project, h.Dir)
+	if at.State != nil && !hasNames(h.Dir+"/journal") {
+		h.Elsewhere = at.State.OtherHistory(h.Project, h.Dir)
 	}
 	if _, err := os.Lstat(h.Dir); errors.Is(err, os.ErrNotExist) {
 		return h, nil
@@ -106,26 +104,6 @@ func hasNames(dir string) bool {
 	defer d.Close()
 	names, _ := d.Readdirnames(1)
 	return len(names) > 0
-}
-
-// locateHistory finds out where the history of a project is. What the project's own
-// file says has no part in that, and a mistake in it is no reason to hide what a
-// run has done.
-func (p *Prepared) locateHistory() error {
-	var err error
-	if p.place, err = hostfacts.FindPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
-		return err
-	}
-	options := p.configOptions()
-	options.Project = ""
-	if p.Loaded, err = config.Load(options); err != nil {
-		return err
-	}
-	if p.state, err = statedir.Open(statedir.Path(p.getenv)); err != nil && p.Loaded.Settings.History.Dir == nil {
-		return err
-	}
-	p.historyAt, err = p.historyDir(false)
-	return err
 }
 
 // sameDisk says whether two places, or what will hold them, are on one file system.
@@ -161,7 +139,7 @@ func (h *History) complete(req Request, r *history.Request) error {
 		h.Open = nil
 		return fmt.Errorf("what had been interrupted was finished first (steps %d); look again", closed)
 	}
-	c := h.prepared.guards(nil)
+	c := h.prepared.Guards(nil)
 	c.Restoring, c.Exactly = true, h.exact(r)
 	judge := restorer{guard.New(c), c}
 	r.Roots = h.roots
@@ -174,7 +152,7 @@ func (h *History) decided(req Request) error {
 	if h.prepared != nil {
 		return nil
 	}
-	p, err := Prepare(req)
+	p, err := workspace.Prepare(req)
 	if err == nil {
 		err = p.Preview()
 	}
@@ -244,8 +222,8 @@ func (d restorer) restores(r *history.Restoration) error {
 }
 
 // restoresOpen decides on what a step without walls is taken back to. It changed what
-// is protected or hidden by its name alone, so its undo may; what somebody's rule
-// takes away stays away.
+// is protected or hidden by its name alone, so its undo may; what a rule takes away
+// stays away.
 func (d restorer) restoresOpen(at string) error {
 	l := d.c.Policy.Lookup(at)
 	if l.Rule == nil || l.Rule.Source.Layer == policy.LayerDefault || l.Access == policy.Write && !l.Protected {

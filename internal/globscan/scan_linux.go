@@ -1,4 +1,4 @@
-package workspace
+package globscan
 
 import (
 	"encoding/binary"
@@ -49,11 +49,11 @@ func endsOf(glob string) ends {
 	return ends{last[:first], last[final+1:]}
 }
 
-// expand finds what the globs match now, below the given roots but not in
+// Find finds what the globs match now, below the given roots but not in
 // skip. Mounts hold what exists at the start; what is created later under a
 // denied name is the workspace's own content. It walks with two threads and
 // reads no file.
-func expand(eff *policy.Effective, roots, skip []string) ([]policy.Rule, error) {
+func Find(eff *policy.Effective, roots, skip []string) ([]policy.Rule, error) {
 	g := globs{eff: eff}
 	for _, r := range eff.Rules {
 		if r.Glob != "" {
@@ -72,8 +72,8 @@ func expand(eff *policy.Effective, roots, skip []string) ([]policy.Rule, error) 
 		}
 		var st unix.Stat_t
 		if unix.Lstat(dir, &st) != nil {
-			if closed := blocked(dir, "/"); closed != "" {
-				w.found = append(w.found, hide(closed))
+			if closed := Closed(dir, "/"); closed != "" {
+				w.found = append(w.found, Hide(closed))
 			}
 			continue
 		}
@@ -96,7 +96,7 @@ func expand(eff *policy.Effective, roots, skip []string) ([]policy.Rule, error) 
 		return nil, fmt.Errorf("the deny and protect globs search more than %d files below %q; anchor them to a smaller directory", maxExpandEntries, roots)
 	}
 	if w.moved.Load() {
-		return nil, errMoved
+		return nil, ErrMoved
 	}
 	return w.found, nil
 }
@@ -107,7 +107,7 @@ func (g *globs) starts(roots []string) []string {
 	var out []string
 	for _, root := range roots {
 		for _, r := range g.rules {
-			base := staticPart(r.Glob)
+			base := Base(r.Glob)
 			switch {
 			case pathname.Within(base, root):
 				out = append(out, base)
@@ -198,9 +198,9 @@ func (w *walker) read(dir string, buf []byte) (dirs []string, found []policy.Rul
 	switch err {
 	case nil:
 	case unix.EACCES, unix.EPERM:
-		return nil, []policy.Rule{hide(dir)}, 1
+		return nil, []policy.Rule{Hide(dir)}, 1
 	case unix.ENAMETOOLONG:
-		return nil, []policy.Rule{hide(nameable(dir))}, 1
+		return nil, []policy.Rule{Hide(nameable(dir))}, 1
 	default:
 		return nil, nil, 0
 	}

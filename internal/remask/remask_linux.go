@@ -1,4 +1,4 @@
-package workspace
+package remask
 
 import (
 	"encoding/binary"
@@ -23,19 +23,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// masks keeps files hidden that are masked by a mount. An editor outside saves
+// Options say what is masked, and by what.
+type Options struct {
+	Project string
+	Policy  *policy.Effective
+	Mounts  []sandbox.Mount           // of the plan
+	Stage   int                       // the first process inside
+	Mask    func(target string) error // hides a file once more
+	Exact   bool                      // no file of secrets is hidden by its name
+	Broker  *Broker                   // nil without one
+	Note    func(format string, args ...any)
+}
+
+// Broker is what is asked of the broker of the walls.
+type Broker struct {
+	View int               // the root as commands see it, a descriptor
+	Own  *OwnFiles         // made inside
+	Hide func(path string) // has it refuse a path
+}
+
+// Watch keeps files hidden that are masked by a mount. An editor outside saves
 // by renaming a new file over the old one, and the mount goes with the old
 // one. The directories are watched, and the new file gets a mask of its own;
 // until then, some milliseconds, it can be read inside.
-type masks struct {
-	project string
-	policy  *policy.Effective
-	broker  *brokered // nil without one
-	exact   bool      // no file of secrets is hidden by its name
-	hide    func(target string) error
-	root    int // of the view
-	watch   int
-	stop    [2]int // a pipe that ends the watch
+type Watch struct {
+	Options
+	root  int // of the view
+	watch int
+	stop  [2]int // a pipe that ends the watch
 
 	masked map[string]bool  // files that are masked
 	dirs   map[int32]string // by watch
@@ -56,15 +71,15 @@ const (
 	watched     = unix.IN_MOVED_TO | unix.IN_CREATE | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_EXCL_UNLINK
 )
 
-// watchMasks begins to watch; nil where there is nothing to watch or no way.
-func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
-	m := &masks{project: p.place.Project, policy: p.Policy, hide: walls.Mask, broker: b, exact: p.asIs(),
+// Start begins to watch; nil where there is nothing to watch or no way.
+func Start(o Options) *Watch {
+	m := &Watch{Options: o,
 		masked: make(map[string]bool), dirs: make(map[int32]string), done: make(chan struct{}), failed: make(map[string]error)}
 	var dirs []string
-	if b != nil && !m.exact {
-		dirs = append(dirs, p.place.Project) // for new files of secrets
+	if o.Broker != nil && !o.Exact {
+		dirs = append(dirs, o.Project) // for new files of secrets
 	}
-	for _, step := range p.Plan.Mounts {
+	for _, step := range o.Mounts {
 		if step.Kind == sandbox.MountData && step.Reason == view.Passwords {
 			m.masked[step.Target] = true // nothing of the new one is seen
 			dirs = append(dirs, path.Dir(step.Target))
@@ -80,22 +95,22 @@ func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
 		return nil
 	}
 	if len(dirs) > maxWatched {
-		p.note("%d directories hold masked files, and %d are watched: a file that is replaced outside in another one is seen inside", len(dirs), maxWatched)
+		o.Note("%d directories hold masked files, and %d are watched: a file that is replaced outside in another one is seen inside", len(dirs), maxWatched)
 		dirs = dirs[:maxWatched]
 	}
 	if err := unix.Pipe2(m.stop[:], unix.O_CLOEXEC); err != nil {
-		p.note(unwatched, err)
+		o.Note(unwatched, err)
 		return nil
 	}
-	go m.run(walls.PID(), dirs)
+	go m.run(dirs)
 	return m
 }
 
 const unwatched = "masked files are not watched: one that is replaced outside while the command runs is seen inside: %v"
 
-func (m *masks) open(stage int, dirs []string) error {
+func (m *Watch) open(dirs []string) error {
 	var err error
-	if m.root, err = m.view(stage); err != nil {
+	if m.root, err = m.view(); err != nil {
 		return fmt.Errorf("opening the view: %w", err)
 	}
 	if m.watch, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
@@ -106,7 +121,7 @@ func (m *masks) open(stage int, dirs []string) error {
 		switch wd, err := unix.InotifyAddWatch(m.watch, dir, watched); err {
 		case nil:
 			m.dirs[int32(wd)] = dir
-		case unix.EACCES, unix.ENOENT, unix.ENOTDIR: // whoever could replace something there, it is nobody's atomic save
+		case unix.EACCES, unix.ENOENT, unix.ENOTDIR: // a replacement there is no atomic save of an editor
 		default:
 			m.notes = append(m.notes, fmt.Sprintf(unwatched, fmt.Errorf("%s: %w", dir, err)))
 		}
@@ -116,12 +131,12 @@ func (m *masks) open(stage int, dirs []string) error {
 
 // view opens the root as commands see it. A stage that is ending hides it for a
 // moment before it is gone.
-func (m *masks) view(stage int) (fd int, err error) {
-	if m.broker != nil {
-		return unix.FcntlInt(uintptr(m.broker.view), unix.F_DUPFD_CLOEXEC, 0)
+func (m *Watch) view() (fd int, err error) {
+	if m.Broker != nil {
+		return unix.FcntlInt(uintptr(m.Broker.View), unix.F_DUPFD_CLOEXEC, 0)
 	}
 	for range remaskTries {
-		fd, err = unix.Open("/proc/"+strconv.Itoa(stage)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		fd, err = unix.Open("/proc/"+strconv.Itoa(m.Stage)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != unix.EACCES && err != unix.ESRCH {
 			break
 		}
@@ -130,8 +145,8 @@ func (m *masks) view(stage int) (fd int, err error) {
 	return fd, err
 }
 
-// close ends the watch and gives what could not be hidden again.
-func (m *masks) close() []string {
+// Close ends the watch and gives what could not be hidden again.
+func (m *Watch) Close() []string {
 	if m == nil {
 		return nil
 	}
@@ -146,12 +161,12 @@ func (m *masks) close() []string {
 	return notes
 }
 
-func (m *masks) run(stage int, dirs []string) {
+func (m *Watch) run(dirs []string) {
 	defer close(m.done)
 	if ended(m.stop[0], int(watchDelay.Milliseconds()), nil) {
 		return
 	}
-	switch err := m.open(stage, dirs); {
+	switch err := m.open(dirs); {
 	case errors.Is(err, fs.ErrNotExist):
 		return // the command has ended already
 	case err != nil:
@@ -178,7 +193,7 @@ func ended(stop, milliseconds int, others []unix.PollFd) bool {
 }
 
 // events reads struct inotify_event of linux/inotify.h.
-func (m *masks) events(buf []byte) {
+func (m *Watch) events(buf []byte) {
 	for len(buf) >= unix.SizeofInotifyEvent {
 		wd, mask := int32(binary.NativeEndian.Uint32(buf)), binary.NativeEndian.Uint32(buf[4:])
 		end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(buf[12:]))
@@ -195,40 +210,40 @@ func (m *masks) events(buf []byte) {
 }
 
 // all looks at everything: there have been no events, or not of all.
-func (m *masks) all() {
+func (m *Watch) all() {
 	for name := range m.masked {
 		m.see(name)
 	}
-	if m.broker == nil || m.exact {
+	if m.Broker == nil || m.Exact {
 		return
 	}
-	entries, err := os.ReadDir(m.project)
+	entries, err := os.ReadDir(m.Project)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		m.look(m.project+"/"+e.Name(), e.Name())
+		m.look(m.Project+"/"+e.Name(), e.Name())
 	}
 }
 
 // look decides whether a name is one to hide. A file of secrets that appears
-// is hidden if it comes from outside; nobody hides what a command made.
-func (m *masks) look(at, name string) {
+// is hidden if it comes from outside; what a command made is not.
+func (m *Watch) look(at, name string) {
 	switch {
 	case m.masked[at]:
 		m.see(at)
-	case hiddenByName(m.policy, m.project, at) && m.broker != nil && !m.exact:
-		if m.broker.own.has(at) || !m.visible(at) {
+	case HiddenByName(m.Policy, m.Project, at) && m.Broker != nil && !m.Exact:
+		if m.Broker.Own.Has(at) || !m.visible(at) {
 			return
 		}
-		m.broker.judge.Hide(at)
+		m.Broker.Hide(at)
 		m.see(at)
 	}
 }
 
-// hiddenByName says whether a path has a name in the project that only files of secrets
-// have, and nobody's rule names it.
-func hiddenByName(e *policy.Effective, project, at string) bool {
+// HiddenByName says whether a path has a name in the project that only files of secrets
+// have, and no rule names it.
+func HiddenByName(e *policy.Effective, project, at string) bool {
 	if !pathname.Within(at, project) || !secrets.Named(path.Base(at)) {
 		return false
 	}
@@ -237,13 +252,13 @@ func hiddenByName(e *policy.Effective, project, at string) bool {
 }
 
 // see hides a file again if it can be seen.
-func (m *masks) see(at string) {
+func (m *Watch) see(at string) {
 	for try := 0; ; try++ {
 		if !m.visible(at) {
 			delete(m.failed, at)
 			return
 		}
-		err := m.hide(at)
+		err := m.Mask(at)
 		if err == nil {
 			m.masked[at] = true
 			continue // what if another one has come meanwhile
@@ -257,7 +272,7 @@ func (m *masks) see(at string) {
 }
 
 // visible says whether a command finds the host's file at a name.
-func (m *masks) visible(at string) bool {
+func (m *Watch) visible(at string) bool {
 	var outside, within unix.Stat_t
 	if unix.Lstat(at, &outside) != nil || outside.Mode&unix.S_IFMT != unix.S_IFREG {
 		return false
@@ -271,11 +286,11 @@ func (m *masks) visible(at string) bool {
 	return unix.Fstat(fd, &within) == nil && within.Dev == outside.Dev && within.Ino == outside.Ino
 }
 
-// ownFiles remembers which files of secrets were made inside. They are noted
+// OwnFiles remembers which files of secrets were made inside. They are noted
 // before they are made, so that the watch does not find one that is not. The
-// name alone does not make one our own: what somebody outside puts in its place
-// is no longer the command's.
-type ownFiles struct {
+// name alone does not make one the command's own: what is put in its place from
+// outside is not.
+type OwnFiles struct {
 	mu      sync.Mutex
 	made    map[string]broker.Inode
 	pending map[string]int
@@ -292,12 +307,13 @@ func inodeAt(at string) broker.Inode {
 	return broker.Inode{Dev: st.Dev, Ino: st.Ino}
 }
 
-// before and after are told of each change.
-func (o *ownFiles) before(ch *broker.Change) { o.note(ch, 1, false) }
+// Before is told of each change that is about to be made.
+func (o *OwnFiles) Before(ch *broker.Change) { o.note(ch, 1, false) }
 
-func (o *ownFiles) after(ch *broker.Change, err error) { o.note(ch, -1, err == nil) }
+// After is told of each change that was tried, and how it went.
+func (o *OwnFiles) After(ch *broker.Change, err error) { o.note(ch, -1, err == nil) }
 
-func (o *ownFiles) note(ch *broker.Change, count int, done bool) {
+func (o *OwnFiles) note(ch *broker.Change, count int, done bool) {
 	made, gone := [2]string{ch.To}, ""
 	switch ch.Op {
 	case broker.OpCreate, broker.OpMknod, broker.OpSymlink:
@@ -325,7 +341,7 @@ func hideable(at string) bool {
 	return test != secrets.Never && test != secrets.Shown || view.IsGitConfig(strings.TrimSuffix(at, ".lock"))
 }
 
-func (o *ownFiles) noteMade(at string, count int, done bool) {
+func (o *OwnFiles) noteMade(at string, count int, done bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.made == nil {
@@ -339,8 +355,8 @@ func (o *ownFiles) noteMade(at string, count int, done bool) {
 	}
 }
 
-// is says whether a file at a name was made there inside.
-func (o *ownFiles) is(at string, is broker.Inode) bool {
+// Is says whether a file at a name was made there inside.
+func (o *OwnFiles) Is(at string, is broker.Inode) bool {
 	if o == nil {
 		return false
 	}
@@ -349,9 +365,9 @@ func (o *ownFiles) is(at string, is broker.Inode) bool {
 	return o.made[at] == is
 }
 
-// has says whether what a name leads to was made inside, and waits for one that
+// Has says whether what a name leads to was made inside, and waits for one that
 // is being made.
-func (o *ownFiles) has(at string) bool {
+func (o *OwnFiles) Has(at string) bool {
 	for range remaskTries {
 		o.mu.Lock()
 		own, pending := o.made[at], o.pending[at] > 0

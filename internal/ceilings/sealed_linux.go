@@ -1,4 +1,4 @@
-package workspace
+package ceilings
 
 import (
 	"encoding/json"
@@ -29,9 +29,9 @@ type sealedCeilings struct {
 	Ceilings []config.CeilingText `json:"ceilings"`
 }
 
-// SealCeilings puts ceilings into a sealed file in memory, which can be handed to another
-// carrel as a descriptor that config.VarCeilingFD names. Nobody can change it any more.
-func SealCeilings(list []config.CeilingText) (*os.File, error) {
+// Seal puts ceilings into a sealed file in memory, which can be handed to another
+// carrel as a descriptor that config.VarCeilingFD names. It cannot be changed any more.
+func Seal(list []config.CeilingText) (*os.File, error) {
 	if list == nil {
 		list = []config.CeilingText{}
 	}
@@ -49,9 +49,9 @@ func SealCeilings(list []config.CeilingText) (*os.File, error) {
 	return f, nil
 }
 
-// HandedCeilings gives the ceilings that whoever started this process has handed on, nil
-// where it has not. The descriptor is closed: nothing that is started here has it.
-func HandedCeilings(getenv func(string) string) ([]config.CeilingText, error) {
+// Handed gives the ceilings that the starter of this process has handed on, nil where it
+// has not. The descriptor is closed: nothing that is started here has it.
+func Handed(getenv func(string) string) ([]config.CeilingText, error) {
 	word := getenv(config.VarCeilingFD)
 	if word == "" {
 		return nil, nil
@@ -91,8 +91,8 @@ func openSealed(word string) ([]config.CeilingText, error) {
 	return s.Ceilings, nil
 }
 
-// handedOn is an environment that names the descriptor of sealed ceilings.
-func handedOn(environ []string, fd int) []string {
+// HandOn is an environment that names the descriptor of sealed ceilings.
+func HandOn(environ []string, fd int) []string {
 	out := make([]string, 0, len(environ)+1)
 	for _, v := range environ {
 		if !strings.HasPrefix(v, config.VarCeilingFD+"=") {

@@ -1,26 +1,89 @@
-package workspace
+package agenthome
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"carrel/internal/agents"
-	"carrel/internal/hostfacts"
+	"carrel/internal/dirlist"
 	"carrel/internal/hostfile"
 	"carrel/internal/statedir"
 
 	"golang.org/x/sys/unix"
 )
 
-// sharing is a run of an agent with one shared place in an own home.
-func sharing(t *testing.T, home, state string) *Prepared {
+// asOrdinary does something with the rights of an ordinary user, to whom a directory may
+// be closed, in a directory of theirs.
+func asOrdinary(t *testing.T, do func(dir string)) {
 	t.Helper()
-	return &Prepared{Agent: &agents.Agent{Name: "a", Shared: []agents.SharedPlace{{Place: "s"}}}, place: hostfacts.Place{Home: home}, state: statedir.At(state)}
+	dir, err := os.MkdirTemp("", "carrel-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := dirlist.RemoveTree(dir); err != nil {
+			t.Error(err)
+		}
+	}()
+	done := make(chan struct{})
+	go func() { // on a thread that ends with it
+		defer close(done)
+		runtime.LockOSThread()
+		if os.Getuid() == 0 {
+			const uid = 4242
+			if err := os.Chown(dir, uid, uid); err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = unix.SetfsgidRetGid(uid)
+			_, _ = unix.SetfsuidRetUid(uid)
+		}
+		do(dir)
+	}()
+	<-done
+}
+
+// nest makes directories in each other, as deep as no path reaches, and gives those at
+// some depths to be changed.
+func nest(t *testing.T, dir string, deep int, at func(depth, fd int)) {
+	t.Helper()
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	for i := 0; err == nil && i < deep; i++ {
+		if err = unix.Mkdirat(fd, "d", 0o700); err != nil {
+			break
+		}
+		next := -1
+		next, err = unix.Openat(fd, "d", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		unix.Close(fd)
+		fd = next
+		at(i, fd)
+	}
+	unix.Close(fd)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// sharing is a run of an agent with one shared place in an own home.
+func sharing(t *testing.T, home, state string) *noted {
+	t.Helper()
+	n := &noted{}
+	n.Options = Options{Agent: agents.Agent{Name: "a", Shared: []agents.SharedPlace{{Place: "s"}}}, Host: home, State: statedir.At(state),
+		Note: func(format string, args ...any) { n.notes = append(n.notes, fmt.Sprintf(format, args...)) }}
+	return n
+}
+
+// noted is a home with what it has told.
+type noted struct {
+	Home
+	notes []string
 }
 
 // TestKilledSharedRun: what a run has left that never came to its end goes when the next
@@ -58,7 +121,7 @@ func TestKilledSharedRun(t *testing.T) {
 	if err := beside.beginShared(); err != nil || gone("/fifo") {
 		t.Errorf("beside one that lives: %v, gone: %v", err, gone("/fifo"))
 	}
-	killed.shared.unlock() // as the kernel does
+	killed.run.unlock() // as the kernel does
 	time.Sleep(1100 * time.Millisecond)
 	next := sharing(t, home, state)
 	if err := next.beginShared(); err != nil {

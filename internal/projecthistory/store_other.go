@@ -1,6 +1,6 @@
 //go:build !linux
 
-package workspace
+package projecthistory
 
 import (
 	"io"
@@ -24,5 +24,5 @@ func (*History) Collect(Request, bool) (*history.Removal, error) { return nil, e
 // Discard has nothing to remove here.
 func (*History) Discard([]uint64, bool, bool) (*history.Removal, error) { return nil, errHere }
 
-// HistoriesUsage has nothing to look at here.
-func HistoriesUsage(Request, bool) (*histories.Usage, error) { return nil, errHere }
+// UsageOfAll has nothing to look at here.
+func UsageOfAll(Request, bool) (*histories.Usage, error) { return nil, errHere }

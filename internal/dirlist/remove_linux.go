@@ -1,4 +1,4 @@
-package workspace
+package dirlist
 
 import (
 	"crypto/rand"
@@ -7,10 +7,10 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
-
-	"carrel/internal/dirlist"
-	"carrel/internal/guard"
 )
+
+// MaxDepth is how many directories a look at a tree holds open at once.
+const MaxDepth = 64
 
 // removal removes a tree that a command has made. It holds few directories open at
 // once: what lies deeper is first put beside the top, so that no depth is in its way.
@@ -21,14 +21,14 @@ type removal struct {
 
 // removing is a directory that is being emptied.
 type removing struct {
-	dirlist.Listing
+	Listing
 	name     string // in the one above
 	progress bool   // something went since it was read from its beginning
 }
 
-// removeTree removes what a command has left, directories that it closed included. It
+// RemoveTree removes what a command has left, directories that it closed included. It
 // removes what it can, and tells of the first that it cannot.
-func removeTree(dir string) error {
+func RemoveTree(dir string) error {
 	var r removal
 	defer func() {
 		for _, d := range r.stack {
@@ -62,20 +62,20 @@ func removeTree(dir string) error {
 
 // enter opens a directory and all that is in it.
 func (r *removal) enter(at int, name string) error {
-	fd, st, err := dirlist.Look(at, name)
+	fd, st, err := Look(at, name)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	_ = dirlist.Unclose(fd, &st) // where it fails, what follows says so
-	if len(r.stack) == guard.MaxDepth {
+	_ = Unclose(fd, &st) // where it fails, what follows says so
+	if len(r.stack) == MaxDepth {
 		top := int(r.stack[0].Dir.Fd())
 		if err = unix.Renameat(at, name, top, "deep-"+rand.Text()); err == nil {
 			r.stack[0].progress, r.stack[len(r.stack)-1].progress = true, true
 		}
 		return err
 	}
-	l, err := dirlist.List(fd, name)
+	l, err := List(fd, name)
 	if err == nil {
 		r.stack = append(r.stack, removing{Listing: l, name: name})
 	}

@@ -1,4 +1,4 @@
-package workspace
+package agenthome
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/dirlist"
-	"carrel/internal/guard"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,12 +20,12 @@ const maxLeftTold = 20
 // leftovers looks for what was made in a shared place since a time. It goes by open
 // directories, so that each costs the same however deep it lies.
 type leftovers struct {
-	p     *Prepared
+	h     *Home
 	s     agents.SharedPlace
 	since time.Time
 	stack []looking
 	all   bool // everything was looked at that has to be
-	deep  bool // some was not, as nobody is told to go there
+	deep  bool // some was not, as it lies too deep
 	gone  int
 }
 
@@ -36,10 +35,10 @@ type looking struct {
 	place string // in the shared place
 }
 
-func (p *Prepared) dropLeftIn(s agents.SharedPlace, since, until time.Time, most int) bool {
-	l := &leftovers{p: p, s: s, since: since, all: true}
+func (h *Home) dropLeftIn(s agents.SharedPlace, since, until time.Time, most int) bool {
+	l := &leftovers{h: h, s: s, since: since, all: true}
 	defer l.close()
-	root, place, err := realShared(p.place.Home, s)
+	root, place, err := realShared(h.Host, s)
 	if err != nil {
 		return false
 	}
@@ -59,11 +58,11 @@ func (p *Prepared) dropLeftIn(s agents.SharedPlace, since, until time.Time, most
 			continue
 		}
 		if n++; n > most {
-			p.note("%s: ~/%s has too many files to look for links in all of them: from %.200q on none was looked at", p.Agent.Name, s.Place, path.Join(d.place, name))
+			h.Note("%s: ~/%s has too many files to look for links in all of them: from %.200q on none was looked at", h.Agent.Name, s.Place, path.Join(d.place, name))
 			return false
 		}
 		if time.Now().After(until) {
-			p.note("%s: ~/%s takes too long to look for links in all of it: from %.200q on none was looked at", p.Agent.Name, s.Place, path.Join(d.place, name))
+			h.Note("%s: ~/%s takes too long to look for links in all of it: from %.200q on none was looked at", h.Agent.Name, s.Place, path.Join(d.place, name))
 			return false
 		}
 		l.look(d, name)
@@ -76,10 +75,10 @@ func (l *leftovers) close() {
 		d.Dir.Close()
 	}
 	if l.deep {
-		l.p.note("%s: ~/%s has directories in each other more than %d deep: no links were looked for in those", l.p.Agent.Name, l.s.Place, guard.MaxDepth)
+		l.h.Note("%s: ~/%s has directories in each other more than %d deep: no links were looked for in those", l.h.Agent.Name, l.s.Place, dirlist.MaxDepth)
 	}
 	if more := l.gone - maxLeftTold; more > 0 {
-		l.p.note("%s: removed %d more links and pipes in ~/%s that were made inside", l.p.Agent.Name, more, l.s.Place)
+		l.h.Note("%s: removed %d more links and pipes in ~/%s that were made inside", l.h.Agent.Name, more, l.s.Place)
 	}
 }
 
@@ -87,7 +86,7 @@ func (l *leftovers) close() {
 // is in it until another run opens it; behind one that has been closed since before the
 // run nothing was made.
 func (l *leftovers) enter(at int, name, place string) {
-	if len(l.stack) == guard.MaxDepth {
+	if len(l.stack) == dirlist.MaxDepth {
 		l.deep = true
 		return
 	}
@@ -109,7 +108,7 @@ func (l *leftovers) enter(at int, name, place string) {
 	}
 	if err != unix.ENOENT && err != unix.ENOTDIR { // gone meanwhile
 		l.all = false
-		l.p.note("%s: no links were looked for in ~/%s: %v", l.p.Agent.Name, path.Join(l.s.Place, place), err)
+		l.h.Note("%s: no links were looked for in ~/%s: %v", l.h.Agent.Name, path.Join(l.s.Place, place), err)
 	}
 }
 
@@ -148,7 +147,7 @@ func (l *leftovers) look(d *looking, name string) {
 		return
 	}
 	if l.gone++; l.gone <= maxLeftTold {
-		l.p.note("%s: removed %s ~/%s that was made inside: %.200q", l.p.Agent.Name, what, l.s.Place, place)
+		l.h.Note("%s: removed %s ~/%s that was made inside: %.200q", l.h.Agent.Name, what, l.s.Place, place)
 	}
 }
 

@@ -1,4 +1,4 @@
-package workspace
+package protectednames
 
 import (
 	"path/filepath"

@@ -1,4 +1,4 @@
-package workspace
+package protectednames
 
 import (
 	"os"
@@ -76,7 +76,7 @@ func TestPlantedRepository(t *testing.T) {
 		// Root at the top of a user's repository: that is the project in any
 		// case, and its hooks are the user's.
 		p, _ := hostfacts.FindPlace(dir, "")
-		if got := guardNames(&p, effective(t, dir), false); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == dir+"/.git/hooks" }) {
+		if got := find(&p, policyOf(t, dir), false); !slices.ContainsFunc(got.Rules, func(r policy.Rule) bool { return r.Path == dir+"/.git/hooks" }) {
 			t.Errorf("hooks of another user's repository are not protected: %+v", p)
 		}
 	}
@@ -111,7 +111,7 @@ func TestBrokenRepository(t *testing.T) {
 		if err != nil || p.Project != inner || p.Git.Common != inner+"/.git" {
 			t.Fatalf("%+v %v", p, err)
 		}
-		if got := guardNames(&p, effective(t, inner), false); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == inner+"/.git/hooks" }) {
+		if got := find(&p, policyOf(t, inner), false); !slices.ContainsFunc(got.Rules, func(r policy.Rule) bool { return r.Path == inner+"/.git/hooks" }) {
 			t.Error("the hooks are not protected")
 		}
 	}
@@ -129,7 +129,7 @@ func TestForgedLinks(t *testing.T) {
 		"by a commondir of the project's own":   "gitdir: fake",
 		"at what looks like a submodule's home": "gitdir: " + dir + "/victim/.git/modules/x",
 	} {
-		tree(t, dir, "p/fake/HEAD", "victim/.git/modules/x/HEAD", "victim/.git/modules/x/config")
+		files(t, dir, "p/fake/HEAD", "victim/.git/modules/x/HEAD", "victim/.git/modules/x/config")
 		if err := os.WriteFile(dir+"/p/fake/commondir", []byte(dir+"/victim/.git\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -140,8 +140,8 @@ func TestForgedLinks(t *testing.T) {
 		if err != nil || p.Project != dir+"/p" || p.Git != (gitdir.Dirs{}) {
 			t.Errorf("%s: %+v %v", name, p, err)
 		}
-		if got := guardNames(&p, effective(t, dir+"/p"), false); len(got.write) != 0 {
-			t.Errorf("%s: %q becomes writable", name, got.write)
+		if got := find(&p, policyOf(t, dir+"/p"), false); len(got.Write) != 0 {
+			t.Errorf("%s: %q becomes writable", name, got.Write)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestForgedLinks(t *testing.T) {
 func TestProtect(t *testing.T) {
 	dir := realTemp(t)
 	git(t, dir, "init", "-q")
-	tree(t, dir, ".vscode/tasks.json", ".envrc", "sub/.envrc", ".git/modules/x/y/HEAD", ".git/modules/x/y/config", "elsewhere")
+	files(t, dir, ".vscode/tasks.json", ".envrc", "sub/.envrc", ".git/modules/x/y/HEAD", ".git/modules/x/y/config", "elsewhere")
 	if err := os.Symlink("elsewhere", dir+"/.npmrc"); err != nil {
 		t.Fatal(err)
 	}
@@ -157,9 +157,9 @@ func TestProtect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := guardNames(&p, effective(t, dir), false)
+	got := find(&p, policyOf(t, dir), false)
 	var names []string
-	for _, r := range got.rules {
+	for _, r := range got.Rules {
 		if r.Access != policy.Read {
 			t.Errorf("%q is %s", r.Path, r.Access)
 		}
@@ -173,11 +173,11 @@ func TestProtect(t *testing.T) {
 	if slices.Contains(names, ".npmrc") {
 		t.Error("a link is protected; its own place is what counts")
 	}
-	if !slices.Contains(got.pins, dir+"/.git") || !slices.Contains(got.pins, dir+"/.git/modules/x/y") {
-		t.Errorf("pins: %q", got.pins)
+	if !slices.Contains(got.Pins, dir+"/.git") || !slices.Contains(got.Pins, dir+"/.git/modules/x/y") {
+		t.Errorf("pins: %q", got.Pins)
 	}
-	opened := guardNames(&p, effective(t, dir, policy.FileRequest{Place: ".vscode", Access: policy.Write, Source: policy.Source{Layer: policy.LayerCommandLine}}), false)
-	if slices.ContainsFunc(opened.rules, func(r policy.Rule) bool { return strings.HasSuffix(r.Path, ".vscode") }) {
+	opened := find(&p, policyOf(t, dir, policy.FileRequest{Place: ".vscode", Access: policy.Write, Source: policy.Source{Layer: policy.LayerCommandLine}}), false)
+	if slices.ContainsFunc(opened.Rules, func(r policy.Rule) bool { return strings.HasSuffix(r.Path, ".vscode") }) {
 		t.Error("an explicit grant of .vscode does not open it")
 	}
 }
@@ -191,11 +191,34 @@ func TestWorktreeNeedsItsRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := guardNames(&p, effective(t, dir+"/tree"), false)
-	if want := []string{dir + "/main/.git"}; !slices.Equal(got.write, want) {
-		t.Errorf("writable outside the project: %q, want %q", got.write, want)
+	got := find(&p, policyOf(t, dir+"/tree"), false)
+	if want := []string{dir + "/main/.git"}; !slices.Equal(got.Write, want) {
+		t.Errorf("writable outside the project: %q, want %q", got.Write, want)
 	}
-	if !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == dir+"/main/.git/hooks" }) {
+	if !slices.ContainsFunc(got.Rules, func(r policy.Rule) bool { return r.Path == dir+"/main/.git/hooks" }) {
 		t.Error("the hooks of the main repository are not protected")
+	}
+}
+
+func policyOf(t testing.TB, project string, rules ...policy.FileRequest) *policy.Effective {
+	t.Helper()
+	eff, err := policy.Decide(policy.Scope{Cwd: project, Project: project, Home: "/nohome", Tmp: "/tmp"}, nil,
+		[]policy.Layer{policy.Defaults(policy.Agent), {Kind: policy.LayerCommandLine, Request: policy.Request{Files: rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eff
+}
+
+func files(t testing.TB, root string, names ...string) {
+	t.Helper()
+	for _, n := range names {
+		full := filepath.Join(root, n)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

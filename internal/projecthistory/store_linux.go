@@ -1,13 +1,13 @@
-package workspace
+package projecthistory
 
 import (
 	"errors"
-	"path/filepath"
 
 	"carrel/internal/changelog"
 	"carrel/internal/histories"
 	"carrel/internal/history"
 	"carrel/internal/policy"
+	"carrel/internal/workspace"
 )
 
 // Verify looks at everything that is kept.
@@ -77,35 +77,9 @@ func needed(dry bool) policy.UndoMode {
 }
 
 func readHistoryLimits(req Request) (history.Limits, error) {
-	loaded, _, err := ReadSettings(req)
+	loaded, _, err := workspace.ReadSettings(req)
 	if err != nil {
 		return history.Limits{}, err
 	}
 	return histories.LimitsOf(loaded), nil
-}
-
-// totalLimit is the limit of all histories where the project has its own; nil for none.
-func (p *Prepared) totalLimit() *histories.Limit {
-	limit := histories.TotalOf(p.Loaded)
-	if limit == 0 || p.state == nil {
-		return nil
-	}
-	named := !p.req.Stays && len(p.underCeilings().All()) == 0
-	return histories.NewLimit(p.histories(), histories.LimitsOf(p.Loaded).Bytes, limit, named)
-}
-
-// recordsAt is the directory with the records of the project, "" where there is none.
-func (p *Prepared) recordsAt() string {
-	if p.state == nil {
-		return ""
-	}
-	return p.state.Project(p.place.Project) + changelog.Dir
-}
-
-// histories gives those in the place where the project has its own.
-func (p *Prepared) histories() histories.Place {
-	if p.historyAt == p.state.History(p.place.Project) {
-		return histories.InState(p.state)
-	}
-	return histories.InPlace(p.state, filepath.Dir(p.historyAt))
 }

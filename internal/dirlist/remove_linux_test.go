@@ -1,4 +1,4 @@
-package workspace
+package dirlist
 
 import (
 	"os"
@@ -19,7 +19,7 @@ func asOrdinary(t *testing.T, do func(dir string)) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := removeTree(dir); err != nil {
+		if err := RemoveTree(dir); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -86,7 +86,7 @@ func TestRemoveTree(t *testing.T) {
 			t.Error(err)
 		}
 		begin := time.Now()
-		if err := removeTree(dir + "/d"); err != nil {
+		if err := RemoveTree(dir + "/d"); err != nil {
 			t.Error(err)
 		}
 		if _, err := os.Lstat(dir + "/d"); err == nil {

@@ -1,8 +1,9 @@
 //go:build !linux
 
-package workspace
+package projecthistory
 
 import (
+	"errors"
 	"io"
 
 	"carrel/internal/api"
@@ -10,6 +11,9 @@ import (
 	"carrel/internal/history/steplog"
 	"carrel/internal/policy"
 )
+
+// errHere is the answer on a system where nothing is kept.
+var errHere = errors.New("carrel keeps histories on Linux only; not supported here")
 
 // History has nothing to keep here.
 type History struct {
@@ -23,14 +27,14 @@ type History struct {
 	OtherDisk bool
 }
 
-// OpenHistory cannot open anything here.
-func OpenHistory(Request) (*History, error) { return nil, errHere }
+// Open cannot open anything here.
+func Open(Request) (*History, error) { return nil, errHere }
 
 // May refuses here.
 func (*History) May(string, policy.UndoMode) error { return errHere }
 
-// FindHistory cannot find anything here.
-func FindHistory(Request) (*History, error) { return nil, errHere }
+// Find cannot find anything here.
+func Find(Request) (*History, error) { return nil, errHere }
 
 // SoFar has nothing to look at here.
 func (*History) SoFar(*steplog.Step) error { return errHere }
@@ -48,9 +52,6 @@ func (*History) Undo(Request, history.Request) (*history.Preview, error) { retur
 func (*History) Contents(*steplog.Step, string) (io.ReadCloser, io.ReadCloser, error) {
 	return nil, nil, errHere
 }
-
-// Sighted says how much of each path may be told.
-type Sighted func(paths []string) ([]api.Sight, error)
 
 // TellAs has nothing to tell here.
 func (*History) TellAs(Sighted) {}

@@ -1,4 +1,4 @@
-package workspace
+package ceilings
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ import (
 // is not open afterwards.
 func TestSealedCeilings(t *testing.T) {
 	for _, list := range [][]config.CeilingText{nil, {{Source: "a", Content: []byte("{}\x00\xff")}, {Source: "b"}}} {
-		f, err := SealCeilings(list)
+		f, err := Seal(list)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestSealedCeilings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := HandedCeilings(func(string) string { return strconv.Itoa(fd) })
+		got, err := Handed(func(string) string { return strconv.Itoa(fd) })
 		if err != nil || got == nil || len(got) != len(list) {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -48,10 +48,10 @@ func TestSealedCeilings(t *testing.T) {
 			t.Error("the descriptor is still open")
 		}
 	}
-	if got, err := HandedCeilings(func(string) string { return "" }); got != nil || err != nil {
+	if got, err := Handed(func(string) string { return "" }); got != nil || err != nil {
 		t.Errorf("nothing handed on: %v, %v", got, err)
 	}
-	if _, err := SealCeilings(make([]config.CeilingText, maxCeilings+1)); err == nil {
+	if _, err := Seal(make([]config.CeilingText, maxCeilings+1)); err == nil {
 		t.Error("too many are sealed")
 	}
 	file, err := os.Open(os.DevNull)
@@ -70,16 +70,16 @@ func TestSealedCeilings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := HandedCeilings(func(string) string { return strconv.Itoa(fd) }); err == nil {
+		if got, err := Handed(func(string) string { return strconv.Itoa(fd) }); err == nil {
 			t.Errorf("%s gives %v", text, got)
 		}
 	}
 	for _, word := range []string{"0", "2", "-1", "03", "x", fmt.Sprint(file.Fd()), "1000000"} {
-		if got, err := HandedCeilings(func(string) string { return word }); err == nil {
+		if got, err := Handed(func(string) string { return word }); err == nil {
 			t.Errorf("%q gives %v", word, got)
 		}
 	}
-	if got := handedOn([]string{"A=1", "CARREL_CEILING_FD=9", "B=2"}, 4); !reflect.DeepEqual(got, []string{"A=1", "B=2", "CARREL_CEILING_FD=4"}) {
+	if got := HandOn([]string{"A=1", "CARREL_CEILING_FD=9", "B=2"}, 4); !reflect.DeepEqual(got, []string{"A=1", "B=2", "CARREL_CEILING_FD=4"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -91,29 +91,29 @@ func TestUnderCeilings(t *testing.T) {
 	at := func(file string) policy.Source { return policy.Source{File: file, Line: 1} }
 	undo := &policy.Ceiling{Undo: &policy.Value[policy.UndoMode]{V: policy.UndoPreview, Source: at("/undo")}}
 	ends := &policy.Ceiling{Expires: &policy.Value[time.Time]{V: now, Source: at("/ends")}}
-	for _, u := range []UnderCeilings{{Session: undo, Operator: []*policy.Ceiling{ends}}, {Session: &policy.Ceiling{Also: []*policy.Ceiling{ends, undo}}}, {Operator: []*policy.Ceiling{undo, ends}}} {
+	for _, u := range []Under{{Session: undo, Operator: []*policy.Ceiling{ends}}, {Session: &policy.Ceiling{Also: []*policy.Ceiling{ends, undo}}}, {Operator: []*policy.Ceiling{undo, ends}}} {
 		if err := u.CheckUndo("diff", policy.UndoPreview); err != nil {
 			t.Errorf("looking: %v", err)
 		}
-		if d := CeilingDenial("x", u.CheckUndo("undo", policy.UndoAll)); d == nil || d.Code != api.CodeCeiling || d.Rule != "undo" || d.Source != "/undo:1" || d.Operation != "undo" || d.Subject != "all" {
+		if d := Denial("x", u.CheckUndo("undo", policy.UndoAll)); d == nil || d.Code != api.CodeCeiling || d.Rule != "undo" || d.Source != "/undo:1" || d.Operation != "undo" || d.Subject != "all" {
 			t.Errorf("%+v", d)
 		}
 		if err := u.CheckTime("start", now.Add(-time.Second)); err != nil {
 			t.Errorf("before its end: %v", err)
 		}
-		if d := CeilingDenial("x", u.CheckTime("start", now)); d == nil || d.Rule != "expires" || d.Source != "/ends:1" {
+		if d := Denial("x", u.CheckTime("start", now)); d == nil || d.Rule != "expires" || d.Source != "/ends:1" {
 			t.Errorf("%+v", d)
 		}
 	}
-	none := UnderCeilings{}
+	none := Under{}
 	if none.CheckUndo("undo", policy.UndoAll) != nil || none.CheckTime("start", now) != nil || none.Hash() != "" {
 		t.Error("no ceiling refuses something")
 	}
 	refusal := policy.Errors{&policy.Refusal{Dimension: policy.DimNetwork, Requested: "open", Allowed: "closed", Source: at("/c")}}
-	if d := CeilingDenial("start", fmt.Errorf("profile: %w", refusal)); d == nil || d.Rule != "network" || d.Subject != "open" || d.Source != "/c:1" || d.Operation != "start" {
+	if d := Denial("start", fmt.Errorf("profile: %w", refusal)); d == nil || d.Rule != "network" || d.Subject != "open" || d.Source != "/c:1" || d.Operation != "start" {
 		t.Errorf("%+v", d)
 	}
-	if d := CeilingDenial("start", errors.New("other")); d != nil {
+	if d := Denial("start", errors.New("other")); d != nil {
 		t.Errorf("%+v", d)
 	}
 }

@@ -1,0 +1,85 @@
+// Package ceilings holds requests to the ceilings that a surface and the operator have set:
+// it refuses what goes beyond them or comes after their end, makes refusals of policy's
+// errors, and hands ceilings on to another process of ours in a sealed memory file.
+package ceilings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/config"
+	"carrel/internal/policy"
+)
+
+// Under says what a request is held to: the ceilings that a surface has read,
+// the operator's, and what they say together.
+type Under struct {
+	Session  *policy.Ceiling // of the surface; nil for none
+	Operator []*policy.Ceiling
+}
+
+// All are all of them.
+func (u Under) All() []*policy.Ceiling { return slices.Concat(u.Session.All(), u.Operator) }
+
+// Hash names what the surface's ceilings mean together, "" for none.
+func (u Under) Hash() string { return config.CeilingHash(u.Session) }
+
+// Denial is the refusal that an error holds, for surfaces that tell it by its fields; nil
+// where it holds none. Of several ceilings its fields are about the first, its message
+// about all.
+func Denial(op string, err error) *api.Denial {
+	var known *api.Denial
+	if errors.As(err, &known) {
+		return known
+	}
+	refusals := policy.Refusals(err)
+	if len(refusals) == 0 {
+		return nil
+	}
+	r := refusals[0]
+	return &api.Denial{Time: time.Now(), Code: api.CodeCeiling, Operation: op, Subject: r.Requested, Rule: string(r.Dimension), Source: r.Source.String(),
+		Message: err.Error(), Hint: "ask for " + r.Allowed + " or less; whoever wrote the ceiling can widen it"}
+}
+
+// CheckUndo says why the ceilings do not let callers do something with the history, nil
+// where they do. need is policy.UndoPreview to look, policy.UndoAll to change.
+func (u Under) CheckUndo(op string, need policy.UndoMode) error {
+	may := policy.MayUndo(u.All())
+	if may.V == policy.UndoAll || may.V == need {
+		return nil
+	}
+	return Beyond(op, policy.DimUndo, string(need), string(may.V), may.Source)
+}
+
+// CheckTime refuses what begins after a ceiling has expired.
+func (u Under) CheckTime(op string, now time.Time) error {
+	ends := policy.Ends(u.All())
+	if ends == nil || now.Before(ends.V) {
+		return nil
+	}
+	d := Beyond(op, policy.DimExpires, now.Format(time.RFC3339), "nothing since "+ends.V.Format(time.RFC3339), ends.Source)
+	d.Message = fmt.Sprintf("expires: %s is asked for at %s, the ceiling %s allowed it until %s", op, now.Format(time.RFC3339), ends.Source, ends.V.Format(time.RFC3339))
+	d.Hint = "give a ceiling that holds longer"
+	return d
+}
+
+// Of gives the ceilings of loaded settings.
+func Of(l *config.Loaded) Under {
+	u := Under{Session: l.Ceiling}
+	for _, layer := range l.Layers {
+		if layer.Ceiling != nil {
+			u.Operator = append(u.Operator, layer.Ceiling)
+		}
+	}
+	return u
+}
+
+// Beyond is the refusal of what is asked for and lies beyond a ceiling.
+func Beyond(op string, dim policy.Dimension, requested, allowed string, by policy.Source) *api.Denial {
+	return &api.Denial{Time: time.Now(), Code: api.CodeCeiling, Operation: op, Subject: requested, Rule: string(dim), Source: by.String(),
+		Message: fmt.Sprintf("%s: %s asks for %s, the ceiling %s allows %s", dim, op, requested, by, allowed),
+		Hint:    "whoever wrote the ceiling can allow it; no flag, profile or caller can"}
+}
