@@ -227,11 +227,14 @@ func (u *undo) bringsBack(c *graph.Conflict) bool {
 
 // conflicts tells them by path: one for each.
 func (u *undo) conflicts(d *decided) (out []Conflict) {
-	told := make(map[string]bool)
+	told, lost := make(map[string]bool), make(map[string]bool)
+	for _, l := range d.Lost {
+		lost[d.present.name(l.Key)] = true
+	}
 	for i := range d.Conflicts {
 		c := &d.Conflicts[i]
 		at := d.present.name(c.Key)
-		if c.Follows && u.req.Mode != journal.Skip || told[at] { // with Skip, all that stays is named
+		if c.Follows && (u.req.Mode != journal.Skip || lost[at]) || told[at] { // with Skip, all that stays is named
 			continue
 		}
 		told[at] = true

@@ -418,3 +418,26 @@ func deepen(t *testing.T, top string, levels int) int {
 }
 
 const immutable = 0x10 // FS_IMMUTABLE_FL of linux/fs.h
+
+// TestDeviceThatAStepRemoved: that it is not made again is told as that, and as nothing else.
+func TestDeviceThatAStepRemoved(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	if err := unix.Mknod(d.at("device"), unix.S_IFCHR|0o600, 0x103); err != nil {
+		t.Skip(err)
+	}
+	d.begin(t)
+	d.remove(t, "device")
+	d.write(t, "a", "changed")
+	d.end(t)
+	d.close(t)
+	for _, mode := range []journal.Mode{journal.Abort, journal.Skip} {
+		v, err := d.undo(t, Request{Steps: []uint64{1}, Mode: mode})
+		if v == nil || (err == nil) != (mode == journal.Skip) {
+			t.Fatalf("%v: %v", mode, err)
+		}
+		if lost := v.Plan.Unrestorable; len(v.Conflicts) > 0 || len(lost) != 1 || string(lost[0].Path) != d.at("device") {
+			t.Errorf("%v: conflicts %+v, lost %+v", mode, v.Conflicts, lost)
+		}
+	}
+}

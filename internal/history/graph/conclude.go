@@ -55,7 +55,7 @@ func (w *concluder) setDeadMeta(it *item, n *node) {
 		it.on, it.settled = true, true
 	case n.c != nil && n.c.found == n.c.want: // it was dead before, as it is to be
 	case it.found != it.want && !it.Weak():
-		w.note(it, Gone, len(w.d.Conflicts) > 0)
+		w.note(it, Gone, len(w.d.Conflicts) > 0 || w.torn(it.Node))
 	}
 }
 

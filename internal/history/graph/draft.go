@@ -224,14 +224,18 @@ func (w *draft) available(n *node, v Version) (Why, string) {
 	}
 }
 
-// torn reports whether the store has lost the content that a node was to have: that is a
-// loss already, and what has no content then follows from it.
-func (w *draft) torn(n Node) bool {
-	c := w.node(n).c
-	if c == nil || c.want.N == Dead || w.node(n).kind != File {
+// torn reports whether the store has lost the content that a node was to have, or the node
+// is one that is never made: that is a loss already, and what is without it follows from it.
+func (w *draft) torn(of Node) bool {
+	n := w.node(of)
+	if n.c == nil || n.c.want.N == Dead || n.kind != File && n.kind != Other {
 		return false
 	}
-	k, _ := w.p.Keeping(c.want.N)
+	if n.kind == Other {
+		why, _ := w.available(n, n.c.want.N)
+		return why != 0
+	}
+	k, _ := w.p.Keeping(n.c.want.N)
 	return k == Lost
 }
 
