@@ -48,7 +48,7 @@ func TestRepositoriesBornInside(t *testing.T) {
 		{"a pointer through a link", "ln -s / up; printf 'gitdir: ../up/../.git/modules/sm' > sm/.git", "sm/.git"},
 		{"a submodule's own configuration", "mkdir -p .git/modules/ev/objects .git/modules/ev/refs; printf '[core]\\n\\tsshCommand = x\\n' > .git/modules/ev/config; echo x > .git/modules/ev/HEAD", ""},
 		{"a link like the one that init tries", "mkdir -p .git/modules/ev; ! ln -s ../../../evil .git/modules/ev/tABCDEF; ! ln -s testing .git/modules/tABCDEF; ! ln -s testing .git/modules/ev/tABCDEF; mkdir .git/modules/ev/testing; ! mkdir -p .git/modules/ev/testing/hooks; ! mv .git/modules/ev/tABCDEF .git/modules/ev/hooks", ""},
-		{"a worktree's pointer", "mkdir -p .git/worktrees/ev; echo ../../../x > .git/worktrees/ev/commondir", ".git/worktrees/ev"},
+		{"a worktree's pointer", "mkdir -p .git/worktrees/ev; echo ../../../x > .git/worktrees/ev/commondir", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
