@@ -24,7 +24,7 @@ import (
 	"carrel/internal/statedir"
 )
 
-// Options say whose home it is and what was decided of it.
+// Options say which agent the home is for, and what was decided of it.
 type Options struct {
 	Agent   agents.Agent
 	Host    string // the home of the person outside; "" where there is none

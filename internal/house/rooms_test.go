@@ -18,8 +18,8 @@ const (
 // Where these bounds do not hold yet. Each number only goes down: who makes one of these
 // smaller writes the new one here.
 var (
-	roomLines = map[string]int{"internal/history": 11950, "internal/workspace": 11205}
-	roomFiles = map[string]int{"internal/history": 75, "internal/workspace": 73}
+	roomLines = map[string]int{"internal/history": 11950, "internal/workspace": 11023}
+	roomFiles = map[string]int{"internal/history": 75, "internal/workspace": 72}
 	methods   = map[string]int{
 		"bench.bench":                    77,
 		"internal/broker.worker":         152,
@@ -42,7 +42,7 @@ var (
 		"internal/supervisor.Server":     53,
 		"internal/taskplan.scene":        33,
 		"internal/view.inspector":        66,
-		"internal/workspace.Prepared":    295,
+		"internal/workspace.Prepared":    290,
 		"internal/workspace.desk":        63,
 	}
 	imports = map[string]int{

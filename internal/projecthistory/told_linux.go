@@ -68,7 +68,7 @@ func (h *History) may(need api.Sight, at string) bool {
 	return h.ask == nil || at == "" || h.sights[at] >= need
 }
 
-// Unnamed are those of some paths whose names may not be told.
+// Unnamed gives the paths, of those given, that may not be named.
 func (h *History) Unnamed(paths []string) (map[string]bool, error) {
 	out := make(map[string]bool)
 	err := h.look(paths)

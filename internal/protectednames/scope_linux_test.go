@@ -54,7 +54,7 @@ func TestProjectIsTheTopOfItsRepository(t *testing.T) {
 	}
 }
 
-// TestPlantedRepository: what somebody else put above the directory, and a
+// TestPlantedRepository: what another user put above the directory, and a
 // .git that is a link, do not make more of the file system the project.
 func TestPlantedRepository(t *testing.T) {
 	dir := realTemp(t)

@@ -86,12 +86,13 @@ func (p *Prepared) Compile(prepare bool) error {
 		return err
 	}
 	in.Expanded = append(in.Expanded, kernel...)
-	sockets, links, err := p.socketBinds()
+	host := p.sockets()
+	sockets, links, err := host.Binds()
 	if err != nil && prepare { // what is asked before the start may be there by then
 		return err
 	}
-	for _, s := range p.hostSockets() {
-		if p.grantedSocket(s) || in.Engine == sandbox.EngineLandlock { // which refuses all
+	for _, s := range host.All() {
+		if host.Granted(s) || in.Engine == sandbox.EngineLandlock { // which refuses all
 			continue
 		}
 		in.Expanded = append(in.Expanded, policy.Rule{Path: s, Access: policy.Deny,

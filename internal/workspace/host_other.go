@@ -19,14 +19,6 @@ type brokered struct{}
 
 func supervisorDirs(func(string) string) []string { return nil }
 
-func (p *Prepared) hostSockets() []string { return nil }
-
-func (p *Prepared) socketBinds() (binds, links []sandbox.Mount, err error) { return nil, nil, errHere }
-
-func (p *Prepared) grantedSocket(string) bool { return false }
-
-func (p *Prepared) visible(string) bool { return false }
-
 func (p *Prepared) terminal() string { return "" }
 
 func (p *Prepared) holdable() error { return errHere }

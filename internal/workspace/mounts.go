@@ -331,8 +331,9 @@ func (p *Prepared) mountOfSockets(m *shown) string {
 	if p.Policy == nil || p.NoWalls() {
 		return ""
 	}
-	for _, s := range p.hostSockets() {
-		if pathname.Within(s, m.real) && !p.grantedSocket(s) && (policy.EngineSocket(s) || path.Dir(s) == m.real) {
+	host := p.sockets()
+	for _, s := range host.All() {
+		if pathname.Within(s, m.real) && !host.Granted(s) && (policy.EngineSocket(s) || path.Dir(s) == m.real) {
 			return fmt.Sprintf("a program outside listens at %q", s)
 		}
 	}

@@ -1,4 +1,4 @@
-package workspace
+package hostsockets
 
 import (
 	"net"
@@ -11,7 +11,7 @@ import (
 )
 
 // TestHostSocketsThatWereRenamed: the kernel goes on telling the name that a
-// socket was bound with, and whoever connects to the new one reaches it.
+// socket was bound with, and a connection to the new one reaches it.
 func TestHostSocketsThatWereRenamed(t *testing.T) {
 	dir, err := os.MkdirTemp("/tmp", "s") // names of sockets are short
 	if err != nil {
@@ -30,13 +30,13 @@ func TestHostSocketsThatWereRenamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := policy.Rule{Path: dir, Access: policy.Write, Source: policy.Source{Layer: policy.LayerCommandLine}}
-	found := (&Prepared{Policy: &policy.Effective{Rules: []policy.Rule{shown}}}).hostSockets()
+	found := (&Search{Policy: &policy.Effective{Rules: []policy.Rule{shown}}}).All()
 	for _, want := range []string{filepath.Join(dir, "stays"), moved} {
 		if !slices.Contains(found, want) {
 			t.Errorf("%s is not among %q", want, found)
 		}
 	}
-	if found := (&Prepared{Policy: &policy.Effective{}}).hostSockets(); len(found) > 0 {
+	if found := (&Search{Policy: &policy.Effective{}}).All(); len(found) > 0 {
 		t.Errorf("nothing is shown, and %q are found", found)
 	}
 }

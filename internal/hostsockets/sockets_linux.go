@@ -1,4 +1,4 @@
-package workspace
+package hostsockets
 
 import (
 	"bufio"
@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"carrel/internal/policy"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -18,13 +16,13 @@ import (
 // name, in directory entries.
 const maxSocketSearch = 50_000
 
-// hostSockets finds the sockets of programs outside that lie below visible
+// All finds the sockets of programs outside that lie below visible
 // directories: a read-only mount does not stop connect(2), so they are masked.
 // The kernel lists them by the name that they were bound with (proc_net(5)); a
 // relative one says nothing of its directory, and is searched for. One that was
 // renamed since, as programs do that want it to appear at once, lies beside its
 // first name.
-func (p *Prepared) hostSockets() []string {
+func (s *Search) All() []string {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
 		return nil
@@ -40,9 +38,9 @@ func (p *Prepared) hostSockets() []string {
 			dir, err := filepath.EvalSymlinks(filepath.Dir(name))
 			switch full := filepath.Join(dir, filepath.Base(name)); {
 			case err != nil:
-			case p.visibleSocket(full):
+			case s.shown(full):
 				found = append(found, full)
-			case p.visible(dir):
+			case Visible(s.Policy, dir):
 				left[dir] = true
 			}
 		case name != "" && name[0] != '@':
@@ -52,28 +50,28 @@ func (p *Prepared) hostSockets() []string {
 	for dir := range left {
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
-			if full := filepath.Join(dir, e.Name()); e.Type()&fs.ModeSocket != 0 && p.visibleSocket(full) {
+			if full := filepath.Join(dir, e.Name()); e.Type()&fs.ModeSocket != 0 && s.shown(full) {
 				found = append(found, full)
 			}
 		}
 	}
 	if len(relative) > 0 {
-		found = append(found, searchSockets(p.grantedRoots(), relative)...)
+		found = append(found, searchSockets(s.Roots, relative)...)
 	}
-	return slices.DeleteFunc(found, func(socket string) bool { return !p.reaches(socket) })
+	return slices.DeleteFunc(found, func(socket string) bool { return !s.reaches(socket) })
 }
 
 // reaches says whether a command could get to a path. Where root runs carrel, a
 // command is root without privilege: directories of others that are closed to it
 // are closed to a mount, too.
-func (p *Prepared) reaches(file string) bool {
-	for dir := path.Dir(file); p.uid == 0 && dir != "/"; dir = path.Dir(dir) {
+func (s *Search) reaches(file string) bool {
+	for dir := path.Dir(file); s.UID == 0 && dir != "/"; dir = path.Dir(dir) {
 		var st unix.Stat_t
 		if unix.Lstat(dir, &st) != nil {
 			return false
 		}
 		groups, _ := os.Getgroups()
-		ours := st.Uid == 0 || st.Mode&0o001 != 0 || st.Mode&0o010 != 0 && (int(st.Gid) == p.gid || slices.Contains(groups, int(st.Gid)))
+		ours := st.Uid == 0 || st.Mode&0o001 != 0 || st.Mode&0o010 != 0 && (int(st.Gid) == s.GID || slices.Contains(groups, int(st.Gid)))
 		if !ours {
 			return false
 		}
@@ -92,19 +90,13 @@ func socketName(line string) string {
 	return name
 }
 
-// visibleSocket says whether a canonical path is a socket that a rule shows.
-func (p *Prepared) visibleSocket(file string) bool {
-	if !p.visible(file) {
+// shown says whether a canonical path is a socket that a rule shows.
+func (s *Search) shown(file string) bool {
+	if !Visible(s.Policy, file) {
 		return false
 	}
 	st, err := os.Lstat(file)
 	return err == nil && st.Mode()&os.ModeSocket != 0
-}
-
-// visible says whether a rule shows a path of the host; /tmp inside is another one.
-func (p *Prepared) visible(path string) bool {
-	d := p.Policy.Lookup(path)
-	return (d.Access == policy.Read || d.Access == policy.Write) && (d.Rule.Path != p.Policy.Scope.Tmp || d.Rule.Source.Layer != policy.LayerDefault)
 }
 
 func searchSockets(roots []string, names map[string]bool) []string {
