@@ -46,7 +46,7 @@ func (p *Prepared) findProgram() {
 	}
 	names := []string{p.req.Argv[0]}
 	if p.tools != nil {
-		names = append(names, p.tools.tool)
+		names = append(names, p.tools.Tool)
 	}
 	if p.Agent != nil && p.match.Index > 1 {
 		names = append(names, p.match.Executable)

@@ -188,7 +188,7 @@ func (p *Prepared) agentArgv() []string {
 	if p.req.For != "" { // a shell in the agent's workspace
 		return p.req.Argv
 	}
-	return p.tools.enter(p.withFlags(p.req.Argv, p.match.Index))
+	return p.tools.Enter(p.withFlags(p.req.Argv, p.match.Index))
 }
 
 // withAgentFlags does the same for a command of a workspace that stays, where it is
@@ -201,7 +201,7 @@ func (p *Prepared) withAgentFlags(argv []string) []string {
 	if !ok || m.Agent.Name != p.Agent.Name {
 		return argv
 	}
-	return p.tools.enter(p.withFlags(argv, m.Index))
+	return p.tools.Enter(p.withFlags(argv, m.Index))
 }
 
 // isAgent says whether a command is an agent, whose steps end with what it does.

@@ -22,6 +22,7 @@ import (
 	"carrel/internal/sandbox"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
+	"carrel/internal/toolchain"
 
 	"golang.org/x/sys/unix"
 )
@@ -200,7 +201,7 @@ func (p *Prepared) findHostPrograms() {
 			names = append(names, c.Name)
 		}
 		if t, err := main.toolchainOf(c.Toolchain); err == nil && t != nil { // else told when it is called
-			names = append(names, t.tool)
+			names = append(names, t.Tool)
 		}
 	}
 	p.findPrograms(names)
@@ -315,7 +316,7 @@ type sweepRound struct {
 // start starts a command.
 func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.Call, dir string) (hostexec.Process, *hostexec.Problem) {
 	h := x.host
-	var tools *toolchain
+	var tools *toolchain.Toolchain
 	var err error
 	if len(command.SecretEnv)+len(command.SecretFiles) == 0 { // else the project would choose what gets them
 		if tools, err = h.p.toolchainOf(command.Toolchain); err != nil {
@@ -339,7 +340,7 @@ func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.C
 		return nil, x.notStarted(command, dir, &sandbox.StartError{Name: command.Name, Code: int(unix.ENOENT)})
 	}
 	if tools != nil {
-		argv, path = tools.enter(argv), ""
+		argv, path = tools.Enter(argv), ""
 	}
 	x.enter(r.label, c.Caller)
 	cmd := sandbox.Command{Argv: argv, Env: w.environ(command, c.Env), Dir: dir, Path: path, Session: true, Terminal: c.Size != nil, Label: r.label}

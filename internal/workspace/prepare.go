@@ -29,6 +29,7 @@ import (
 	"carrel/internal/statedir"
 	"carrel/internal/stdio"
 	"carrel/internal/steps"
+	"carrel/internal/toolchain"
 	"carrel/internal/view"
 )
 
@@ -86,7 +87,7 @@ type Prepared struct {
 	lender              *lender              // of walls for host commands: the run that they belong to; nil for all others
 	lentBroker          *brokered            // likewise: its history is written to
 	hostToken           string               // of the host protocol; "" without
-	tools               *toolchain           // that the agent is started in; nil for none
+	tools               *toolchain.Toolchain // that the agent is started in; nil for none
 
 	hostPrograms map[string]string // of walls for host commands: their files, by name
 }

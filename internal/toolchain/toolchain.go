@@ -1,7 +1,9 @@
-package workspace
+// Package toolchain starts commands in the environment that a project describes by a file
+// for devbox or nix. The project's files choose what is made, never which program makes it:
+// that comes from the person's own PATH, and from outside of the project.
+package toolchain
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -51,18 +53,20 @@ exec "$@"
 // toolchainShell runs that: it takes arrays and zero bytes.
 const toolchainShell = "/bin/bash"
 
-// toolchain is the environment of a project that commands are started in.
-type toolchain struct{ tool, project, hash string }
+// Toolchain is the environment of a project that commands are started in.
+type Toolchain struct{ Tool, project, hash string }
 
-// toolchainOf gives the one that a setting means, nil for none.
-func (p *Prepared) toolchainOf(setting string) (*toolchain, error) {
-	if setting == "" && p.Loaded != nil && p.Loaded.Settings.Toolchain != nil {
-		setting = p.Loaded.Settings.Toolchain.V
-	}
-	if setting = cmp.Or(setting, "off"); setting == "off" || p.req.Exact != nil {
-		return nil, nil
-	}
-	root, err := os.OpenRoot(p.place.Project)
+// Search says where the program is looked for that makes an environment.
+type Search struct {
+	Project   string
+	LookPath  func(name string) (string, error) // in the PATH of the person outside
+	Canonical func(path string) string
+}
+
+// Find gives the environment that a setting means: auto, or the name of a program. nil is
+// none.
+func (s Search) Find(setting string) (*Toolchain, error) {
+	root, err := os.OpenRoot(s.Project)
 	if err != nil {
 		return nil, fmt.Errorf("toolchain %s: %w", setting, err)
 	}
@@ -75,17 +79,17 @@ func (p *Prepared) toolchainOf(setting string) (*toolchain, error) {
 		if err != nil {
 			return nil, fmt.Errorf("toolchain %s: %w", setting, err)
 		}
-		full, missing := p.lookPath(t.tool)
-		if missing == nil && (pathname.Within(full, p.place.Project) || pathname.Within(p.facts.Canonical(full), p.place.Project)) {
+		full, missing := s.LookPath(t.tool)
+		if missing == nil && (pathname.Within(full, s.Project) || pathname.Within(s.Canonical(full), s.Project)) {
 			missing = fmt.Errorf("%s in PATH is the project's own", full)
 		}
 		switch {
 		case there && missing == nil:
-			return &toolchain{t.tool, p.place.Project, hash}, nil
+			return &Toolchain{t.tool, s.Project, hash}, nil
 		case setting == "auto":
 			continue
 		case !there:
-			return nil, &advice.Error{Err: fmt.Errorf("toolchain %s: there is no %s in %s", setting, t.files[0], p.place.Project), Hint: "toolchain: auto looks what there is"}
+			return nil, &advice.Error{Err: fmt.Errorf("toolchain %s: there is no %s in %s", setting, t.files[0], s.Project), Hint: "toolchain: auto looks what there is"}
 		default:
 			return nil, &advice.Error{Err: fmt.Errorf("toolchain %s: %w", setting, missing), Hint: "install it, or toolchain: off"}
 		}
@@ -102,7 +106,7 @@ func hashFiles(root *os.Root, names []string) (hash string, there bool, err erro
 			continue
 		}
 		if err != nil || !info.Mode().IsRegular() {
-			return "", false, nil // a link is nobody's description
+			return "", false, nil // a link describes nothing
 		}
 		f, err := root.Open(name)
 		if err != nil {
@@ -121,18 +125,10 @@ func hashFiles(root *os.Root, names []string) (hash string, there bool, err erro
 	return hex.EncodeToString(sum.Sum(nil)[:16]), true, nil
 }
 
-// enter gives the command that starts another one in the environment; nil leaves it.
-func (t *toolchain) enter(argv []string) []string {
+// Enter gives the command that starts another one in the environment; nil leaves it.
+func (t *Toolchain) Enter(argv []string) []string {
 	if t == nil || len(argv) == 0 {
 		return argv
 	}
-	return slices.Concat([]string{toolchainShell, "-c", toolchainEnter, "carrel-toolchain", t.tool, t.project, t.hash}, argv)
-}
-
-// agentToolchain is that of the agent itself.
-func (p *Prepared) agentToolchain() (*toolchain, error) {
-	if p.Agent == nil || p.req.For != "" || p.lender != nil {
-		return nil, nil
-	}
-	return p.toolchainOf("")
+	return slices.Concat([]string{toolchainShell, "-c", toolchainEnter, "carrel-toolchain", t.Tool, t.project, t.hash}, argv)
 }
