@@ -214,7 +214,7 @@ func TestFindings(t *testing.T) {
 			s.memory.set(d, "a", f)
 			s.step(func() { s.unlink(d, "a") })
 			s.undo(1, Force)
-			s.has("d/", "d/a=mine", "f is d/a")
+			s.has("d/", "f=mine", "d/a is f")
 		},
 		"an object of git stays, and comes back": func(s *scene) {
 			s.pinned["o"] = true
