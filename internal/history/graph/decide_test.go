@@ -209,8 +209,10 @@ func TestFindings(t *testing.T) {
 			s.has("f=six", "g is f")
 		},
 		"a second name that a person gave stays, by force too": func(s *scene) {
-			f := s.given(s.root, "f", "mine")
 			d := s.dir(s.root, "d")
+			s.step(func() { s.create(s.root, "f", "x"); s.create(s.root, "g", "x"); s.unlink(s.root, "f") })
+			f := s.given(s.root, "f", "mine")
+			s.undo(1, Skip)
 			s.memory.set(d, "a", f)
 			s.step(func() { s.unlink(d, "a") })
 			s.undo(1, Force)
