@@ -5,7 +5,9 @@ package e2e
 import (
 	"debug/buildinfo"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -79,7 +81,7 @@ func TestStageProgramStays(t *testing.T) {
 			w.own(w.project + "/" + name)
 		}
 		own := w.project + "/carrel"
-		tries := "for f in carrel carrel-stage other; do echo x > $f; ln -s / $f; done 2>/dev/null;" +
+		tries := "for f in carrel carrel-stage carrel-file other; do echo x > $f; ln -s / $f; done 2>/dev/null;" +
 			"echo y > new; mv new carrel-stage 2>/dev/null; echo done"
 		before := w.read(w.project + "/carrel-stage")
 		if r := w.plain(own, "run", "--", "sh", "-c", tries); r.code != 0 || !exists(w.project+"/other") {
@@ -92,8 +94,54 @@ func TestStageProgramStays(t *testing.T) {
 		if r := w.plain(own, "run", "--", "sh", "-c", tries); r.code != 0 {
 			t.Fatalf("%s", r)
 		}
-		if exists(w.project + "/carrel-stage") {
+		if exists(w.project+"/carrel-stage") || exists(w.project+"/carrel-file") {
 			t.Error("a program was put beside carrel")
 		}
 	})
+}
+
+// sameBuild says whether two programs say that they are of one build.
+func (w *world) sameBuild(a, b string) bool {
+	w.t.Helper()
+	one, err := buildinfo.ReadFile(a)
+	w.must(err)
+	other, err := buildinfo.ReadFile(b)
+	w.must(err)
+	v := one.Main.Version
+	return v != "" && v != "(devel)" && !strings.Contains(v, "dirty") && v == other.Main.Version && slices.Equal(one.Settings, other.Settings)
+}
+
+// TestFileProgram: the small program beside carrel carries out the requests of file tools, where
+// it is of the same build, and does what carrel does.
+func TestFileProgram(t *testing.T) {
+	w := newWorld(t, people()[1])
+	beside := w.base + "/bin/carrel-file"
+	build := exec.Command("go", "build", "-o", beside, "carrel/cmd/carrel-file")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	w.must(os.Chmod(beside, 0o755))
+	want := "the program\n"
+	if !w.sameBuild(w.bin, beside) {
+		want = "/run/carrel/bin/carrel\n"
+	}
+	s := w.stays("small")
+	if got := s.sh("readlink /run/carrel/bin/carrel-file || echo the program"); got != want {
+		t.Errorf("it is %q, want %q", got, want)
+	}
+	if a := s.tool("write_file", `{"path":"new","content":"made\n"}`); !a.Answer.Created || w.read(w.project+"/new") != "made\n" {
+		t.Errorf("write: %+v", a)
+	}
+	if a := s.tool("read_file", `{"path":"new"}`); a.Answer.Content != "made\n" {
+		t.Errorf("read: %+v", a)
+	}
+	if got := s.sh("echo x > /run/carrel/bin/carrel-file && echo written || echo refused"); got != "refused\n" {
+		t.Errorf("the program inside: %q", got)
+	}
+	w.must(os.Chmod(beside, 0o777))
+	other := w.stays("other")
+	if got := other.sh("readlink /run/carrel/bin/carrel-file"); got != "/run/carrel/bin/carrel\n" {
+		t.Errorf("one that everybody may change: %q", got)
+	}
 }

@@ -10,14 +10,18 @@ import (
 	"carrel/internal/policy"
 )
 
-// stageBeside is the program of the first process in the walls, beside our own; see
-// cmd/carrel-stage. Where it is not there, or of another build, our own program does the same.
-const stageBeside = "carrel-stage"
+// Small programs beside our own. Where one is not there, or of another build, our own program
+// does the same.
+const (
+	stageBeside = "carrel-stage" // the first process in the walls
+	fileBeside  = "carrel-file"  // carries out a file tool's request inside
+)
 
 // OwnProgramRules gives the rules that keep commands from changing what the person outside starts,
 // where that lies in a place which they may write. self is the path of our own program.
 func OwnProgramRules(p *policy.Effective, self string) (rules []policy.Rule) {
-	for _, at := range []string{self, filepath.Join(filepath.Dir(self), stageBeside)} {
+	dir := filepath.Dir(self)
+	for _, at := range []string{self, filepath.Join(dir, stageBeside), filepath.Join(dir, fileBeside)} {
 		if d := p.Lookup(at); d.Access == policy.Write && d.Rule.Path != p.Scope.Tmp {
 			source := policy.Source{Layer: policy.LayerDefault, Text: "carrel's own program"}
 			rules = append(rules, policy.Rule{Path: at, Access: policy.Read, Source: source})

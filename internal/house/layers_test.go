@@ -138,6 +138,7 @@ var layers = map[string][]string{
 // programs, and the packages for other modules.
 var programs = map[string][]string{
 	"cmd/carrel":         {"cli"},
+	"cmd/carrel-file":    {"fileops"},
 	"cmd/carrel-shim":    {"hostexec/shim"},
 	"cmd/carrel-stage":   {"sandbox", "sandbox/stage"},
 	"bench":              {},

@@ -198,7 +198,12 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	if p.req.Exact != nil {
 		return
 	}
-	in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + inside.FileHelper, Source: sandbox.SelfPath})
+	at := inside.Dir + "/" + inside.FileHelper
+	if small, ok := hostfacts.FileProgram(in.Self); ok && p.req.Stays && p.Policy.Programs == nil {
+		in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: at, Source: small, ReadOnly: true, Reason: "tools for files"})
+	} else {
+		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: at, Source: sandbox.SelfPath})
+	}
 	if p.Policy.Display != policy.DisplayHost { // there, the real ones lead to the person's clipboard
 		for _, name := range inside.ClipHelpers() {
 			in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})

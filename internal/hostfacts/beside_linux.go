@@ -2,6 +2,7 @@ package hostfacts
 
 import (
 	"debug/buildinfo"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -28,45 +29,63 @@ var StageProgram = sync.OnceValue(func() string {
 	if err != nil {
 		return selfExe
 	}
-	fd, err := openStage(self)
+	f, err := openBeside(self, stageBeside)
+	if err != nil {
+		return selfExe
+	}
+	defer f.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, lowest)
 	if err != nil {
 		return selfExe
 	}
 	return "/proc/self/fd/" + strconv.Itoa(fd)
 })
 
-// stagePackage is what the stage's program says that it was built from.
-const stagePackage = "carrel/cmd/carrel-stage"
-
 // lowest is a descriptor above those that a stage gets.
 const lowest = 10
 
-// openStage opens the stage's program beside self. What it does not trust is an error.
-func openStage(self string) (int, error) {
-	f, err := os.OpenFile(filepath.Join(filepath.Dir(self), stageBeside), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+// FileProgram gives the small program that carries out requests of file tools inside, false
+// where our own has to do it.
+func FileProgram(self string) (at string, ok bool) {
+	f, err := openBeside(self, fileBeside)
 	if err != nil {
-		return -1, err
+		return "", false
 	}
 	defer f.Close()
+	return f.Name(), true
+}
+
+// openBeside opens a program of ours beside self. What it does not trust is an error.
+func openBeside(self, name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(self), name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := trusted(f, name); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// trusted says whether a program is of our own build, and may be changed by those alone who
+// may change our own.
+func trusted(f *os.File, name string) error {
 	var own, beside unix.Stat_t
-	if err := unix.Stat(selfExe, &own); err != nil {
-		return -1, err
+	if err := errors.Join(unix.Stat(selfExe, &own), unix.Fstat(int(f.Fd()), &beside)); err != nil {
+		return err
 	}
-	if err := unix.Fstat(int(f.Fd()), &beside); err != nil {
-		return -1, err
-	}
-	// It may be changed by those alone who may change our own.
 	if beside.Mode != own.Mode || beside.Uid != own.Uid || beside.Gid != own.Gid || beside.Mode&unix.S_IFMT != unix.S_IFREG {
-		return -1, os.ErrPermission
+		return os.ErrPermission
 	}
 	theirs, err := buildinfo.Read(f)
 	if err != nil {
-		return -1, err
+		return err
 	}
-	if ours, ok := debug.ReadBuildInfo(); !ok || theirs.Path != stagePackage || !sameBuild(ours, theirs) {
-		return -1, os.ErrInvalid
+	if ours, ok := debug.ReadBuildInfo(); !ok || theirs.Path != "carrel/cmd/"+name || !sameBuild(ours, theirs) {
+		return os.ErrInvalid
 	}
-	return unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, lowest)
+	return nil
 }
 
 // sameBuild says whether two programs were built from one state of the source, in one way.
