@@ -2,7 +2,9 @@ package history
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,6 +38,7 @@ func TestJournalCutShort(t *testing.T) {
 		at += n
 		ends = append(ends, at)
 	}
+	objects, unnamed := count(t, d.store.path+"/objects"), 0
 	for _, attribute := range []bool{true, false} {
 		for _, end := range ends[:len(ends)-1] {
 			what := fmt.Sprintf("%d of %d bytes, attribute %v", end, len(whole), attribute)
@@ -57,13 +60,27 @@ func TestJournalCutShort(t *testing.T) {
 			if len(l.Damaged) != 1 || !strings.Contains(l.Damaged[0], "cut short") {
 				t.Errorf("%s: %q", what, l.Damaged)
 			}
-			if v, err := d.store.Verify(); err != nil || len(v.Faults) == 0 || v.Faults[0].Code != FaultJournal {
+			v, err := d.store.Verify()
+			if err != nil || len(v.Faults) == 0 || v.Faults[0].Code != FaultJournal {
 				t.Errorf("%s: verified: %v %+v", what, err, v)
+			}
+			for _, f := range v.Faults {
+				if f.Code == FaultUnreferenced && !strings.Contains(f.Why, "leaves it there") {
+					t.Errorf("%s: what a damaged journal may have named is given away: %+v", what, f)
+				} else if f.Code == FaultUnreferenced {
+					unnamed++
+				}
+			}
+			if _, err := d.store.Collect(false); err != nil || count(t, d.store.path+"/objects") != objects {
+				t.Errorf("%s: gc: %v; %d of %d objects are left", what, err, count(t, d.store.path+"/objects"), objects)
 			}
 			if closed, err := d.store.Recover([]string{d.root}); err != nil || len(closed) > 0 {
 				t.Errorf("%s: recovered: %v %v", what, closed, err)
 			}
 		}
+	}
+	if objects == 0 || unnamed == 0 {
+		t.Errorf("canary: %d objects, of which a damaged journal left out %d", objects, unnamed)
 	}
 	d.closedAs(t, name, whole, true, len(whole))
 	if _, err := d.undo(t, Request{Steps: []uint64{2, 1}}); err != nil {
@@ -126,4 +143,19 @@ func TestClosedJournals(t *testing.T) {
 	if got := mode(l.Steps[1].Segment); got != 0o400 {
 		t.Errorf("of an undo: %v", got)
 	}
+}
+
+// count says how many files there are below a directory.
+func count(t *testing.T, dir string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

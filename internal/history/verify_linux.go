@@ -87,7 +87,11 @@ func (c *check) objects() error {
 		case wanted:
 			c.compare(e, &h)
 		case !c.known[o]:
-			c.fault(Fault{Code: FaultUnreferenced, At: e.at, Why: "nothing refers to it; `carrel history gc` removes it"})
+			why := "nothing refers to it; `carrel history gc` removes it"
+			if c.log.Broken[o.Segment] {
+				why = "its journal is damaged, and may have said what it is; `carrel history gc` leaves it there"
+			}
+			c.fault(Fault{Code: FaultUnreferenced, At: e.at, Why: why})
 		}
 		return nil
 	})
