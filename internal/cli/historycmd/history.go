@@ -205,8 +205,13 @@ func soFar(env *cmdenv.Env, h *projecthistory.History, s *steplog.Step) {
 	if !s.Open() {
 		return
 	}
-	if err := h.SoFar(s); err != nil {
+	err := h.SoFar(s)
+	switch {
+	case err == nil:
+	case s.Live:
 		fmt.Fprintf(env.Err, "carrel: step %d goes on, and what it has changed so far cannot be told in full: %s\n", s.Number, show.OneLine(err.Error()))
+	default:
+		fmt.Fprintf(env.Err, "carrel: what step %d has changed cannot be told in full: %s\n", s.Number, show.OneLine(err.Error()))
 	}
 }
 
