@@ -343,7 +343,8 @@ func (l *Log) aborted() {
 }
 
 // movedBack makes a step say what undos after it that came to nothing moved away
-// and back.
+// and back: which file it is by now, and since when. Its mode, owner and attributes are those
+// that this step left: an undo of another step may have found others.
 func (l *Log) movedBack(before *Step) {
 	for _, s := range l.Fruitless {
 		if s.Number <= before.Number {
@@ -353,8 +354,9 @@ func (l *Log) movedBack(before *Step) {
 			q := &before.posts[j]
 			now, ok := s.PostOf(string(q.Path))
 			found, _ := s.PreOf(string(q.Path))
-			if ok && q.State.Kind == journal.File && journal.Same(&found.State, &q.State) && journal.Like(&now.State, &q.State) {
-				q.State = now.State
+			met := ok && q.State.Kind == journal.File && journal.Same(&found.State, &q.State)
+			if met && journal.Like(&now.State, &q.State) && now.State.Ctime > q.State.Ctime {
+				q.State.ID, q.State.Links, q.State.Ctime = now.State.ID, now.State.Links, now.State.Ctime
 			}
 		}
 	}

@@ -1,0 +1,40 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestUndoAfterOneThatCameToNothing: several steps cannot be taken back at once, as another
+// program put a file of its own in the place of theirs. What the steps say of the mode of
+// another file is still known after that.
+func TestUndoAfterOneThatCameToNothing(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.write(w.project+"/moves", "long enough")
+		mode := w.write(w.project+"/mode", "x")
+		w.sh("chmod 640 mode")
+		w.sh("printf new 1<> moves; touch -d 2020-01-01 moves")
+		w.must(os.Remove(w.project + "/moves"))
+		w.write(w.project+"/moves", "mine")
+		w.sh("unlink moves; chmod 444 mode")
+		if r := w.plain(w.bin, "undo", "3", "--keep-both"); r.code != 125 || !strings.Contains(r.err, "one by one") {
+			t.Fatalf("canary: all at once: %s", r)
+		}
+		if r := w.plain(w.bin, "undo"); r.code != 0 || w.read(w.project+"/moves") != "mine" {
+			t.Errorf("the newest alone: %s", r)
+		}
+		if st, err := os.Stat(mode); err != nil || st.Mode().Perm() != 0o640 {
+			t.Errorf("the mode is %v, %v", st.Mode(), err)
+		}
+		if r := w.plain(w.bin, "redo"); r.code != 0 || exists(w.project+"/moves") {
+			t.Errorf("again: %s", r)
+		}
+		if st, err := os.Stat(mode); err != nil || st.Mode().Perm() != 0o444 {
+			t.Errorf("the mode is %v, %v", st.Mode(), err)
+		}
+	})
+}
