@@ -5,71 +5,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"carrel/internal/agents"
-	"carrel/internal/dirlist"
+	"carrel/internal/dirlist/deeptree"
 	"carrel/internal/hostfile"
 	"carrel/internal/statedir"
 
 	"golang.org/x/sys/unix"
 )
-
-// asOrdinary does something with the rights of an ordinary user, to whom a directory may
-// be closed, in a directory of theirs.
-func asOrdinary(t *testing.T, do func(dir string)) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "carrel-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := dirlist.RemoveTree(dir); err != nil {
-			t.Error(err)
-		}
-	}()
-	done := make(chan struct{})
-	go func() { // on a thread that ends with it
-		defer close(done)
-		runtime.LockOSThread()
-		if os.Getuid() == 0 {
-			const uid = 4242
-			if err := os.Chown(dir, uid, uid); err != nil {
-				t.Error(err)
-				return
-			}
-			_, _ = unix.SetfsgidRetGid(uid)
-			_, _ = unix.SetfsuidRetUid(uid)
-		}
-		do(dir)
-	}()
-	<-done
-}
-
-// nest makes directories in each other, as deep as no path reaches, and gives those at
-// some depths to be changed.
-func nest(t *testing.T, dir string, deep int, at func(depth, fd int)) {
-	t.Helper()
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	for i := 0; err == nil && i < deep; i++ {
-		if err = unix.Mkdirat(fd, "d", 0o700); err != nil {
-			break
-		}
-		next := -1
-		next, err = unix.Openat(fd, "d", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		unix.Close(fd)
-		fd = next
-		at(i, fd)
-	}
-	unix.Close(fd)
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 // sharing is a run of an agent with one shared place in an own home.
 func sharing(t *testing.T, home, state string) *noted {
@@ -163,11 +110,11 @@ func TestTooManyShared(t *testing.T) {
 // TestDeepShared: directories in each other, as many as no path reaches, hold up neither
 // the end of a run nor the next start; where a transcript may be, a link goes.
 func TestDeepShared(t *testing.T) {
-	asOrdinary(t, func(home string) {
+	deeptree.AsOrdinary(t, func(home string) {
 		if err := os.MkdirAll(home+"/s", 0o700); err != nil {
 			t.Error(err)
 		}
-		nest(t, home+"/s", 5000, func(depth, fd int) {
+		deeptree.Make(t, home+"/s", 5000, func(depth, fd int) {
 			if depth == 60 || depth == 4999 {
 				if err := unix.Symlinkat("/etc/passwd", fd, "link"); err != nil {
 					t.Error(err)
@@ -189,7 +136,7 @@ func TestDeepShared(t *testing.T) {
 // TestClosedShared: a directory that was closed before a run is nothing of it; one that
 // was closed by it is opened, and what is in it looked at.
 func TestClosedShared(t *testing.T) {
-	asOrdinary(t, func(home string) {
+	deeptree.AsOrdinary(t, func(home string) {
 		state := home + "/state"
 		for _, dir := range []string{"/s/old/in", "/s/new"} {
 			if err := os.MkdirAll(home+dir, 0o700); err != nil {

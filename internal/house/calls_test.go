@@ -95,9 +95,10 @@ var calls = []call{
 	{"os", "Chdir", "the working directory is the whole process's: give paths", nil},
 	{"os", "Setenv", "the environment is the whole process's: give a list", nil},
 	{"os", "MkdirTemp", "state lies in the state directory, generated files in memory", map[string]string{
-		"bench/fixture.go":                    "projects to measure in",
-		"internal/workspace/private_linux.go": "a run's own directory in the state directory",
-		"internal/doctor/machine_linux.go":    "directories to try an overlay in, taken away again",
+		"internal/dirlist/deeptree/deeptree_linux.go": "tests alone use it, as another user than the tests are",
+		"bench/fixture.go":                            "projects to measure in",
+		"internal/workspace/private_linux.go":         "a run's own directory in the state directory",
+		"internal/doctor/machine_linux.go":            "directories to try an overlay in, taken away again",
 	}},
 	{"os", "CreateTemp", "state lies in the state directory, generated files in memory", nil},
 	{"os", "TempDir", "the user's /tmp is shared: state lies in the state directory", nil},

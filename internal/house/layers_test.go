@@ -40,6 +40,7 @@ var layers = map[string][]string{
 	"cmdline":          {},
 	"dbus":             {},
 	"dirlist":          {},
+	"dirlist/deeptree": {"dirlist"},
 	"guard":            {"policy", "broker", "dirlist", "gitconf", "gitdir", "pathname", "protect", "secrets", "view"},
 	"protect":          {"policy"},
 	"agents":           {"policy", "safefile"},
