@@ -29,9 +29,9 @@ import (
 	"carrel/internal/inside"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
+	"carrel/internal/session"
 	"carrel/internal/show"
 	"carrel/internal/tools"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -65,7 +65,7 @@ func Main(argv []string) int {
 	if args, err = env.CutCeiling(args); err != nil {
 		return fail(env, err)
 	}
-	env.Args, env.Supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
+	env.Args, env.Supervises = args, len(argv) > 0 && session.IsDesk(argv[0])
 	root := newRoot(env, args)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {

@@ -21,6 +21,6 @@
 // administrator, a container or an update may change it. Nothing else stays
 // behind. The package changes no setting itself.
 //
-// It stands above the mechanisms, beside package workspace, and must import
+// It stands above the mechanisms, beside package decide, and must import
 // neither that nor any surface.
 package doctor

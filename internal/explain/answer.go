@@ -2,9 +2,9 @@ package explain
 
 import (
 	"carrel/internal/api"
+	"carrel/internal/decide"
 	"carrel/internal/policy"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 )
 
 // Answer is what explain prints: as JSON as it stands, as text by its
@@ -104,7 +104,7 @@ type Question struct {
 }
 
 // Of gathers the answers to everything that was asked.
-func Of(p *workspace.Prepared, f Question) (*Answer, error) {
+func Of(p *decide.Decision, f Question) (*Answer, error) {
 	at := p.Location()
 	x := &Answer{
 		Project: api.Text(at.Project), Cwd: api.Text(at.Cwd), Home: api.Text(at.Home), Preset: f.Preset,
@@ -162,7 +162,7 @@ func rulesOf(list []policy.Rule) []fileRule {
 	return out
 }
 
-func mountsOf(list []workspace.MountAnswer) []explainedMount {
+func mountsOf(list []decide.MountAnswer) []explainedMount {
 	out := make([]explainedMount, len(list))
 	for i, m := range list {
 		out[i] = explainedMount{Host: api.Text(m.Host), Inside: api.Text(m.Inside), Access: m.Access.String(), Source: SourceOf(m.Source), Where: api.Text(m.Source.String())}
@@ -182,7 +182,7 @@ func ruleOf(r policy.Rule) fileRule {
 	return out
 }
 
-func pathOf(a workspace.PathAnswer) pathAnswer {
+func pathOf(a decide.PathAnswer) pathAnswer {
 	access, why := accessOf(a)
 	out := pathAnswer{Path: api.Text(a.Asked), Access: access, Why: api.Text(why), Change: show.Texts(a.Change)}
 	if a.Asked != a.Path {

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"carrel/internal/api"
+	"carrel/internal/decide"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
-	"carrel/internal/workspace"
 )
 
 func TestPlanText(t *testing.T) {
@@ -136,7 +136,7 @@ func TestAccessOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := workspace.PathAnswer{Held: tt.held, PathExplanation: policy.PathExplanation{Path: "/x", Decision: tt.decision}}
+			a := decide.PathAnswer{Held: tt.held, PathExplanation: policy.PathExplanation{Path: "/x", Decision: tt.decision}}
 			if got, _ := accessOf(a); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

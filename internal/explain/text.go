@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/decide"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 )
 
 // Print writes the text form. Where a path or a host was asked about, the
@@ -179,7 +179,7 @@ func changes(t *show.Table, list []api.Text) {
 
 // accessOf is the policy's word, or what a command finds there where something
 // of the workspace's own stands before the host's.
-func accessOf(a workspace.PathAnswer) (access, why string) {
+func accessOf(a decide.PathAnswer) (access, why string) {
 	m := a.Held
 	silent := a.Decision.Access == policy.Unset
 	if m == nil || !silent && (a.Decision.Rule == nil || a.Decision.Rule.Source.Layer != policy.LayerDefault) {
@@ -206,7 +206,7 @@ func accessOf(a workspace.PathAnswer) (access, why string) {
 
 // heldBy says what a command finds at a path, by the step of the plan that
 // puts it there.
-func heldBy(a workspace.PathAnswer) string {
+func heldBy(a decide.PathAnswer) string {
 	m := a.Held
 	if m == nil {
 		return "nothing is there"

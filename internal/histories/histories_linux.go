@@ -2,7 +2,7 @@
 // takes, the project that it is of, and when it was used last. It holds them to their limit together:
 // the oldest steps go of the projects that were not used for the longest time. Those
 // that are in use stay as they are. Where the place is, and who may ask, is decided by
-// package workspace.
+// package decide.
 package histories
 
 import (

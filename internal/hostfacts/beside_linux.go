@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// selfExe is the running program, whatever its path says by now.
-const selfExe = "/proc/self/exe"
+// SelfExe is the running program, whatever its path says by now.
+const SelfExe = "/proc/self/exe"
 
 // StageProgram gives the path that a stage is started from, in namespaces of its own: that of
 // the small program beside ours, or of our own. It stays open: a program that is replaced takes
@@ -23,20 +23,20 @@ const selfExe = "/proc/self/exe"
 var StageProgram = sync.OnceValue(func() string {
 	// There the profile of AppArmor, which allows namespaces, is that of our own path.
 	if restricted, err := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"); err == nil && string(restricted) != "0\n" {
-		return selfExe
+		return SelfExe
 	}
-	self, err := os.Readlink(selfExe)
+	self, err := os.Readlink(SelfExe)
 	if err != nil {
-		return selfExe
+		return SelfExe
 	}
 	f, err := openBeside(self, stageBeside)
 	if err != nil {
-		return selfExe
+		return SelfExe
 	}
 	defer f.Close()
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, lowest)
 	if err != nil {
-		return selfExe
+		return SelfExe
 	}
 	return "/proc/self/fd/" + strconv.Itoa(fd)
 })
@@ -72,7 +72,7 @@ func openBeside(self, name string) (*os.File, error) {
 // may change our own.
 func trusted(f *os.File, name string) error {
 	var own, beside unix.Stat_t
-	if err := errors.Join(unix.Stat(selfExe, &own), unix.Fstat(int(f.Fd()), &beside)); err != nil {
+	if err := errors.Join(unix.Stat(SelfExe, &own), unix.Fstat(int(f.Fd()), &beside)); err != nil {
 		return err
 	}
 	if beside.Mode != own.Mode || beside.Uid != own.Uid || beside.Gid != own.Gid || beside.Mode&unix.S_IFMT != unix.S_IFREG {

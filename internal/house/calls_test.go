@@ -21,7 +21,7 @@ var calls = []call{
 		"internal/gitdir/gitdir.go":             "names of the start; what they lead to is compared with what the other end says",
 		"internal/hostfacts/place.go":           "names of the start; the stage opens each source again without following links",
 		"internal/statedir/state.go":            "our own directory, checked for its owner",
-		"internal/workspace/history_place.go":   "the user's own directory for histories, checked for its owner and mode; the store opens what is in it without following",
+		"internal/decide/history_place.go":      "the user's own directory for histories, checked for its owner and mode; the store opens what is in it without following",
 		"internal/hostsockets/sockets_linux.go": "where a socket lies that the kernel names; it is then looked at without following",
 		"internal/doctor/machine_linux.go":      "a directory just made, under the name that the kernel shows; a path to print in a profile, where AppArmor sees the file",
 		"internal/protectednames/protect.go":    "finds out that a name is a link, which is then left alone",
@@ -47,14 +47,14 @@ var calls = []call{
 		"bench/desktopx.go":                 "an X server and programs to compare with, with the bench's environment",
 	}},
 	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
-		"internal/tools/carrel.go":           "this program itself, with the environment that it was started with",
-		"internal/workspace/inside_linux.go": "the host's link opener: an absolute path, an environment of its own",
-		"internal/clipboard/host_linux.go":   "wl-clipboard's programs on the host: absolute paths, an environment of their own",
-		"internal/sound/host.go":             "the host's players: absolute paths, an environment of their own",
-		"internal/keys/program.go":           "git, gh and gpg on the host: absolute paths, an environment of their own",
-		"internal/fileops/ripgrep.go":        "ripgrep, inside the walls: an absolute path, an environment of its own",
-		"sandbox/sandbox.go":                 "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
-		"bench/run.go":                       "measures programs found at fixed places",
+		"internal/tools/carrel.go":         "this program itself, with the environment that it was started with",
+		"internal/session/inside_linux.go": "the host's link opener: an absolute path, an environment of its own",
+		"internal/clipboard/host_linux.go": "wl-clipboard's programs on the host: absolute paths, an environment of their own",
+		"internal/sound/host.go":           "the host's players: absolute paths, an environment of their own",
+		"internal/keys/program.go":         "git, gh and gpg on the host: absolute paths, an environment of their own",
+		"internal/fileops/ripgrep.go":      "ripgrep, inside the walls: an absolute path, an environment of its own",
+		"sandbox/sandbox.go":               "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
+		"bench/run.go":                     "measures programs found at fixed places",
 	}},
 	{"os/exec", "LookPath", "look in the directories that you trust", map[string]string{
 		"bench/peers.go":          "finds the programs to measure",
@@ -73,7 +73,7 @@ var calls = []call{
 		"internal/sandbox/bubblewrap_linux.go":  "starts the system's bubblewrap: an absolute path, root's file, no environment of the user",
 		"internal/sandbox/stage/serve_linux.go": "starts what runs inside",
 		"internal/sandbox/stage/alone_linux.go": "the guard starts the stage: our own binary",
-		"internal/workspace/deskstart_linux.go": "starts the supervisor of a workspace that stays: our own binary, as the user would",
+		"internal/session/deskstart_linux.go":   "starts the supervisor of a workspace that stays: our own binary, as the user would",
 	}},
 	{"os", "Exit", "return an exit status to main", map[string]string{
 		"cmd/carrel/main.go":                    "main",
@@ -97,7 +97,7 @@ var calls = []call{
 	{"os", "MkdirTemp", "state lies in the state directory, generated files in memory", map[string]string{
 		"internal/dirlist/deeptree/deeptree_linux.go": "tests alone use it, as another user than the tests are",
 		"bench/fixture.go":                            "projects to measure in",
-		"internal/workspace/private_linux.go":         "a run's own directory in the state directory",
+		"internal/session/private_linux.go":           "a run's own directory in the state directory",
 		"internal/doctor/machine_linux.go":            "directories to try an overlay in, taken away again",
 	}},
 	{"os", "CreateTemp", "state lies in the state directory, generated files in memory", nil},
@@ -126,7 +126,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 
 // importers are the rooms that may import a package at all.
 var importers = map[string]map[string]string{
-	"os/exec":   {"internal/workspace": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
+	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "internal/mcpserver": "MCP over HTTP, on a socket or loopback", "test/fakemodel": "a scripted model server for the end-to-end tests"},
 	"unsafe":    {"internal/stdio": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history": "counters in mapped memory that all writers share", "internal/history/disk": "a system call without a wrapper", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},

@@ -10,7 +10,7 @@ import (
 
 // layers says which rooms each room may import, all below internal/. A
 // mechanism imports at most policy and no other mechanism. Rooms above compose them:
-// workspace to run a command, with gui, network, credentials, guard and steps for parts of
+// decide and session to run a command, with gui, network, credentials, guard and steps for parts of
 // one; doctor to try what this machine can hold. cli joins
 // the groups of commands below it; it starts the other two faces of the binary, the
 // stage and the helpers inside, and lists the table of agents.
@@ -86,7 +86,7 @@ var layers = map[string][]string{
 	"mountinfo":        {},
 	"foreign":          {"policy", "policy/pathglob", "config", "jsontree", "pathname"},
 	"profile":          {"policy", "config", "jsontree", "safefile"},
-	"lowlevel":         {"policy", "api", "workspace"},
+	"lowlevel":         {"policy", "api", "decide", "session"},
 	"advice":           {},
 	"credentials":      {"advice", "api", "fdpass", "inside", "keys", "policy", "sandbox", "supervisor", "view"},
 	"named":            {"advice", "api", "audit", "spool"},
@@ -110,27 +110,29 @@ var layers = map[string][]string{
 	"globscan":         {"hostfacts", "pathname", "policy", "sandbox"},
 	"remask":           {"broker", "pathname", "policy", "sandbox", "secrets", "view"},
 	"protectednames":   {"gitconf", "gitdir", "globscan", "guard", "hostfacts", "pathname", "policy", "protect"},
-	"projecthistory":   {"api", "broker", "ceilings", "changelog", "guard", "histories", "history", "history/journal", "history/steplog", "policy", "statedir", "workspace"},
+	"projecthistory":   {"api", "broker", "ceilings", "changelog", "guard", "histories", "history", "history/journal", "history/steplog", "policy", "statedir", "decide"},
 	"hostsockets":      {"api", "hostfacts", "policy", "sandbox"},
 	"toolchain":        {"advice", "pathname"},
-	"workspace":        {"advice", "agenthome", "agents", "api", "auditor", "broker", "ceilings", "changelog", "clipboard", "config", "credentials", "dirlist", "display", "egress", "fdpass", "fileops", "globscan", "guard", "gui", "histories", "history", "history/journal", "hostexec", "hostfacts", "hostfile", "hostsockets", "inside", "named", "network", "notify", "pathname", "policy", "policy/pathglob", "processes", "profile", "protect", "protectednames", "remask", "sandbox", "sandbox/landlock", "screen", "seccomp", "sound", "spool", "statedir", "stdio", "steps", "supervisor", "toolchain", "view", "xvfb"},
-	"explain":          {"api", "ceilings", "config", "policy", "sandbox", "show", "workspace"},
+	"told":             {"api"},
+	"decide":           {"advice", "agenthome", "agents", "api", "auditor", "broker", "ceilings", "changelog", "config", "credentials", "display", "egress", "globscan", "guard", "gui", "histories", "hostexec", "hostfacts", "hostfile", "hostsockets", "inside", "pathname", "policy", "policy/pathglob", "profile", "protectednames", "remask", "sandbox", "sandbox/landlock", "seccomp", "statedir", "stdio", "supervisor", "told", "toolchain", "view", "xvfb"},
+	"session":          {"advice", "agents", "api", "auditor", "broker", "ceilings", "changelog", "clipboard", "config", "credentials", "decide", "dirlist", "display", "fdpass", "fileops", "guard", "gui", "histories", "history", "history/journal", "hostexec", "hostfacts", "hostfile", "inside", "named", "network", "notify", "pathname", "policy", "processes", "profile", "protect", "protectednames", "remask", "sandbox", "sandbox/landlock", "screen", "seccomp", "sound", "spool", "statedir", "stdio", "steps", "supervisor", "told", "toolchain"},
+	"explain":          {"api", "ceilings", "config", "policy", "sandbox", "show", "decide"},
 	"doctor":           {"policy", "mountinfo", "seccomp", "sandbox", "sandbox/landlock", "ownfile", "safefile"},
-	"cli":              {"agents", "api", "cli/agentcmd", "cli/cmdenv", "cli/configcmd", "cli/decisioncmd", "cli/desktopcmd", "cli/doctorcmd", "cli/historycmd", "cli/namedcmd", "cli/runcmd", "clipboard", "cmdline", "fileops", "hostexec/shim", "inside", "sandbox", "sandbox/stage", "show", "tools", "workspace"},
-	"cli/agentcmd":     {"api", "cli/cmdenv", "clients", "cmdline", "config", "explain", "hooks", "jsonapi", "mcpserver", "named", "pathname", "sandbox", "show", "statedir", "stepview", "supervisor", "taskplan", "tools", "workspace"},
-	"cli/cmdenv":       {"api", "ceilings", "cmdline", "config", "policy", "supervisor", "workspace"},
-	"cli/configcmd":    {"agents", "api", "cli/cmdenv", "cli/policyflags", "cmdline", "config", "explain", "foreign", "jsontree", "outfile", "policy", "profile", "show", "workspace"},
-	"cli/decisioncmd":  {"api", "apiview", "audit", "cli/cmdenv", "cli/openhistory", "cli/target", "cmdline", "config", "history", "history/journal", "history/steplog", "named", "policy", "show", "statedir", "supervisor", "workspace"},
+	"cli":              {"agents", "api", "cli/agentcmd", "cli/cmdenv", "cli/configcmd", "cli/decisioncmd", "cli/desktopcmd", "cli/doctorcmd", "cli/historycmd", "cli/namedcmd", "cli/runcmd", "clipboard", "cmdline", "fileops", "hostexec/shim", "inside", "sandbox", "sandbox/stage", "show", "tools", "session"},
+	"cli/agentcmd":     {"api", "cli/cmdenv", "clients", "cmdline", "config", "explain", "hooks", "jsonapi", "mcpserver", "named", "pathname", "sandbox", "show", "statedir", "stepview", "supervisor", "taskplan", "tools", "decide"},
+	"cli/cmdenv":       {"api", "ceilings", "cmdline", "config", "policy", "supervisor", "decide"},
+	"cli/configcmd":    {"agents", "api", "cli/cmdenv", "cli/policyflags", "cmdline", "config", "explain", "foreign", "jsontree", "outfile", "policy", "profile", "show", "decide"},
+	"cli/decisioncmd":  {"api", "apiview", "audit", "cli/cmdenv", "cli/openhistory", "cli/target", "cmdline", "config", "history", "history/journal", "history/steplog", "named", "policy", "show", "statedir", "supervisor", "decide"},
 	"cli/desktopcmd":   {"api", "cli/cmdenv", "cli/target", "clipboard", "cmdline", "memfile", "outfile", "show", "strictjson", "supervisor"},
-	"cli/doctorcmd":    {"cli/cmdenv", "cmdline", "doctor", "show", "statedir", "workspace"},
+	"cli/doctorcmd":    {"cli/cmdenv", "cmdline", "doctor", "show", "statedir"},
 	"cli/openhistory":  {"api", "cli/cmdenv", "cli/target", "cmdline", "history", "history/journal", "named", "policy", "projecthistory", "show", "statedir", "stepview", "supervisor"},
 	"cli/historycmd":   {"api", "cli/cmdenv", "cli/openhistory", "cli/policyflags", "cmdline", "histories", "history", "history/journal", "history/steplog", "inside", "outfile", "pathname", "projecthistory", "show", "stepview", "supervisor"},
-	"cli/namedcmd":     {"api", "apiview", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "inside", "named", "policy", "profile", "show", "statedir", "supervisor", "workspace"},
-	"cli/policyflags":  {"agents", "cli/cmdenv", "cmdline", "config", "policy", "show", "workspace"},
-	"cli/runcmd":       {"agents", "api", "attach", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "desktopentry", "lowlevel", "policy", "show", "stdio", "stepview", "supervisor", "workspace"},
+	"cli/namedcmd":     {"api", "apiview", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "inside", "named", "policy", "profile", "show", "statedir", "supervisor", "decide", "session"},
+	"cli/policyflags":  {"agents", "cli/cmdenv", "cmdline", "config", "policy", "show", "decide"},
+	"cli/runcmd":       {"agents", "api", "attach", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "desktopentry", "lowlevel", "policy", "show", "stdio", "stepview", "supervisor", "decide", "session"},
 	"cli/target":       {"api", "cli/cmdenv", "inside", "named", "show", "statedir", "supervisor"},
-	"jsonapi":          {"api", "agents", "supervisor", "workspace", "fileops", "tools", "jsontree", "policy", "pathname", "named"},
-	"mcpserver":        {"api", "supervisor", "workspace", "taskplan", "fileops", "tools", "memfile", "strictjson", "named"},
+	"jsonapi":          {"api", "agents", "supervisor", "fileops", "tools", "jsontree", "policy", "pathname", "named", "session"},
+	"mcpserver":        {"api", "supervisor", "taskplan", "fileops", "tools", "memfile", "strictjson", "named", "session"},
 	"house":            {},
 	"tally":            {},
 }
@@ -242,7 +244,7 @@ func TestClosures(t *testing.T) {
 		"internal/seccomp":          heavy,
 		"internal/inside":           {"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", "os/exec", module + "/internal/policy"},
 		"internal/fileops":          {"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", module + "/internal/policy"},
-		"internal/workspace":        {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
+		"internal/session":          {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
 		"sandbox":                   {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
 		"cmd/carrel":                {"pgregory.net/rapid", "github.com/rogpeppe/go-internal/testscript", "net/http/httptest"},
 	} {

@@ -20,9 +20,9 @@ import (
 	"carrel/internal/named"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+	started "carrel/internal/session"
 	"carrel/internal/supervisor"
 	"carrel/internal/tools"
-	"carrel/internal/workspace"
 )
 
 // session is a workspace that this process owns.
@@ -171,7 +171,7 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 		go n.program.Sweep(context.WithoutCancel(ctx), ownMark)
 	}
 	var ready struct {
-		workspace.Ready
+		started.Ready
 		Already bool `json:"already_running"`
 	}
 	if err := n.program.JSON(ctx, nil, &ready, n.startArgs(in, name)...); err != nil {
@@ -258,7 +258,7 @@ func (n *session) roots() []string {
 }
 
 // tellStart tells what there is to know of a start.
-func (n *session) tellStart(r workspace.Ready) {
+func (n *session) tellStart(r started.Ready) {
 	s := n.server
 	n.notes = map[string]bool{}
 	for _, text := range slices.Concat(r.Announcements, r.Notes) {

@@ -1,6 +1,6 @@
 // Package lowlevel runs one command under a policy of [policyfile] and nothing
 // else: what `carrel sandbox` and the Go package sandbox share. It translates
-// the policy into a request of package workspace, which decides, compiles and
+// the policy into a request of package decide, which decides and compiles it, and package session
 // holds it as it does every other; there is no second way to the walls.
 package lowlevel
 
@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/decide"
 	"carrel/internal/policy"
-	"carrel/internal/workspace"
+	"carrel/internal/session"
 	"carrel/sandbox/policyfile"
 )
 
@@ -22,13 +23,13 @@ import (
 // stands for the policy in messages. The result is complete also when an error
 // is returned.
 func Run(p *policyfile.Policy, name string, argv, environ []string) (*Result, error) {
-	prepared, err := workspace.PrepareStart(Request(p, name, argv, environ))
+	run, err := session.New(Request(p, name, argv, environ))
 	if err != nil {
 		return Refused(err), err
 	}
-	r, err := prepared.Start()
+	r, err := run.Start()
 	if p.History {
-		prepared.Steps(r)
+		run.Steps(r)
 	}
 	out := &Result{Result: r}
 	if err != nil {
@@ -60,11 +61,11 @@ func (r *Result) JSON() ([]byte, error) {
 }
 
 // Request is what the policy asks for.
-func Request(p *policyfile.Policy, name string, argv, environ []string) workspace.Request {
+func Request(p *policyfile.Policy, name string, argv, environ []string) decide.Request {
 	t := &translation{file: name}
-	return workspace.Request{
+	return decide.Request{
 		Argv: argv, Environ: environ, Cwd: p.Cwd, Flags: t.request(p), Default: policy.Agent,
-		Exact: &workspace.Exact{Tmp: t.tmp, System: t.system},
+		Exact: &decide.Exact{Tmp: t.tmp, System: t.system},
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/named"
+	"carrel/internal/session"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 )
 
 // Named is the parameter that most tools have.
@@ -112,7 +112,7 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 		return out, nil
 	}
 	var got struct {
-		workspace.Ready
+		session.Ready
 		Already bool `json:"already_running"`
 	}
 	if err := c.server.startAlone(ctx); err != nil {

@@ -8,17 +8,17 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/api"
 	"carrel/internal/broker"
 	"carrel/internal/ceilings"
+	"carrel/internal/decide"
 	"carrel/internal/guard"
 	"carrel/internal/history"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 	"carrel/internal/policy"
-	"carrel/internal/workspace"
+
+	"golang.org/x/sys/unix"
 )
 
 // History is the history of one project, open.
@@ -36,7 +36,7 @@ type History struct {
 	records  string // of what runs have changed, see [changelog.Log]; "" for none
 	used     func() // notes that the history is used
 	req      Request
-	prepared *workspace.Prepared
+	prepared *decide.Decision
 	roots    []string
 	under    ceilings.Under
 
@@ -76,7 +76,7 @@ func Open(req Request) (*History, error) {
 
 // Find opens the history as it is: nothing is closed, and its Log is empty.
 func Find(req Request) (*History, error) {
-	at, err := workspace.LocateHistory(req)
+	at, err := decide.LocateHistory(req)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (h *History) decided(req Request) error {
 	if h.prepared != nil {
 		return nil
 	}
-	p, err := workspace.Prepare(req)
+	p, err := decide.Prepare(req)
 	if err == nil {
 		err = p.Preview()
 	}

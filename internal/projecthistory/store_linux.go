@@ -4,10 +4,10 @@ import (
 	"errors"
 
 	"carrel/internal/changelog"
+	"carrel/internal/decide"
 	"carrel/internal/histories"
 	"carrel/internal/history"
 	"carrel/internal/policy"
-	"carrel/internal/workspace"
 )
 
 // Verify looks at everything that is kept.
@@ -77,7 +77,7 @@ func needed(dry bool) policy.UndoMode {
 }
 
 func readHistoryLimits(req Request) (history.Limits, error) {
-	loaded, _, err := workspace.ReadSettings(req)
+	loaded, _, err := decide.ReadSettings(req)
 	if err != nil {
 		return history.Limits{}, err
 	}

@@ -1,16 +1,16 @@
 package projecthistory
 
 import (
+	"carrel/internal/decide"
 	"carrel/internal/histories"
 	"carrel/internal/policy"
 	"carrel/internal/statedir"
-	"carrel/internal/workspace"
 )
 
 // UsageOfAll says what the histories of all projects take. Those that are exact are
 // counted; the others are estimated.
 func UsageOfAll(req Request, exact bool) (*histories.Usage, error) {
-	at, err := workspace.LocateHistory(req)
+	at, err := decide.LocateHistory(req)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@
 // directory, $XDG_STATE_HOME/carrel, 0700, and keeps the logs of refusals, links and
 // connections there. It remembers where histories have been and when a project was used
 // last. What is in a history is package history's; whether a place is safe for one is
-// decided by package workspace.
+// decided by package decide.
 package statedir
 
 import (

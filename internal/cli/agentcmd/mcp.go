@@ -14,14 +14,14 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/explain"
 	"carrel/internal/mcpserver"
 	"carrel/internal/named"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 	"carrel/internal/taskplan"
-	"carrel/internal/workspace"
 
-	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -167,7 +167,7 @@ func frozenCeiling(env *cmdenv.Env, flag string) (c mcpserver.Ceiling, err error
 	if err != nil {
 		return c, err
 	}
-	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: env.Environ, Ceilings: texts})
+	loaded, _, err := decide.ReadSettings(decide.Request{Environ: env.Environ, Ceilings: texts})
 	if err != nil {
 		return c, err
 	}

@@ -15,7 +15,7 @@ import (
 	"slices"
 
 	"carrel/internal/config"
-	"carrel/internal/workspace"
+	"carrel/internal/decide"
 
 	"github.com/spf13/cobra"
 )
@@ -69,7 +69,7 @@ func (e *Env) Getenv(name string) string {
 // change one file of it.
 func (e *Env) ConfigOptions() config.Options {
 	home := e.Getenv("HOME")
-	loc, err := workspace.Locate("", home)
+	loc, err := decide.Locate("", home)
 	if err == nil {
 		home = loc.Home
 	}
@@ -81,7 +81,7 @@ func (e *Env) ConfigOptions() config.Options {
 }
 
 // Inside says whether this program runs behind the walls of a workspace.
-func (e *Env) Inside() bool { return e.Getenv(workspace.EnvInside) == "1" }
+func (e *Env) Inside() bool { return e.Getenv(decide.EnvInside) == "1" }
 
 // ProjectOf is the project that a directory belongs to; "" means the working one.
-func (e *Env) ProjectOf(dir string) (string, error) { return workspace.ProjectOf(dir, e.Getenv) }
+func (e *Env) ProjectOf(dir string) (string, error) { return decide.ProjectOf(dir, e.Getenv) }

@@ -9,9 +9,9 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/explain"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -143,7 +143,7 @@ func checkAll(env *cmdenv.Env, f *findings, permissions string) {
 	under, err := env.Ceilings(permissions)
 	var loaded *config.Loaded
 	if err == nil {
-		loaded, _, err = workspace.ReadSettings(workspace.Request{Environ: env.Environ, Ceilings: under})
+		loaded, _, err = decide.ReadSettings(decide.Request{Environ: env.Environ, Ceilings: under})
 	}
 	switch problems := config.ProblemsOf(err); {
 	case len(problems) > 0:
@@ -151,7 +151,7 @@ func checkAll(env *cmdenv.Env, f *findings, permissions string) {
 	case err != nil:
 		f.add(config.Problem{Message: err.Error()})
 	default:
-		f.addMounts(workspace.CheckMounts(workspace.Request{Environ: env.Environ, Ceilings: under}))
+		f.addMounts(decide.CheckMounts(decide.Request{Environ: env.Environ, Ceilings: under}))
 		f.Warnings = explain.WarningsOf(loaded.Warnings)
 		for _, file := range loaded.Files {
 			if file.Present {

@@ -7,9 +7,9 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/explain"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -32,7 +32,7 @@ included, is what carrel explain shows.
 			if err != nil {
 				return err
 			}
-			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: env.Environ, Ceilings: under})
+			loaded, _, err := decide.ReadSettings(decide.Request{Environ: env.Environ, Ceilings: under})
 			if err != nil {
 				return err
 			}

@@ -7,10 +7,10 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
+	"carrel/internal/decide"
 	"carrel/internal/explain"
 	"carrel/internal/policy"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -83,7 +83,7 @@ func explainPolicy(env *cmdenv.Env, cmd *cobra.Command, f *explainFlags, argv []
 
 // prepareExplained prepares as run and shell do. Without a command it is a
 // plain one: what is default for every command, and no agent's.
-func prepareExplained(env *cmdenv.Env, cmd *cobra.Command, f *explainFlags, argv []string) (*workspace.Prepared, error) {
+func prepareExplained(env *cmdenv.Env, cmd *cobra.Command, f *explainFlags, argv []string) (*decide.Decision, error) {
 	flags, err := f.run.Request(cmd)
 	if err != nil {
 		return nil, err
@@ -91,16 +91,16 @@ func prepareExplained(env *cmdenv.Env, cmd *cobra.Command, f *explainFlags, argv
 	persona := policy.Agent
 	if f.shell {
 		persona = policy.Human
-		argv = append([]string{workspace.UserShell(os.Getenv)}, argv...)
+		argv = append([]string{decide.UserShell(os.Getenv)}, argv...)
 	}
 	if b, ok := agents.BuiltinPreset(f.run.Preset); len(argv) == 0 && (f.run.Preset == "" || ok && len(b.Command) == 0) {
-		argv = []string{workspace.UserShell(os.Getenv)}
+		argv = []string{decide.UserShell(os.Getenv)}
 	}
 	under, err := env.Ceilings(f.run.Permissions)
 	if err != nil {
 		return nil, err
 	}
-	p, err := workspace.Prepare(workspace.Request{
+	p, err := decide.Prepare(decide.Request{
 		Argv: argv, Flags: flags, Default: persona, Preset: f.run.Preset, PromptsOff: f.run.NoPrompts, Ceilings: under, Engine: f.run.Engine, Size: f.run.Size, Environ: env.Environ,
 	})
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/explain"
 	"carrel/internal/policy"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -33,7 +33,7 @@ dimension what it allows and where that stands, and what a person should know of
 			if err != nil {
 				return err
 			}
-			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: env.Environ, Ceilings: under})
+			loaded, _, err := decide.ReadSettings(decide.Request{Environ: env.Environ, Ceilings: under})
 			if err != nil {
 				return err
 			}

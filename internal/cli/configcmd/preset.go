@@ -10,10 +10,10 @@ import (
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/explain"
 	"carrel/internal/policy"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -84,7 +84,7 @@ func valuesOf(loaded *config.Loaded, p config.Preset) []setting {
 }
 
 func readPresets(env *cmdenv.Env) ([]namedPreset, error) {
-	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: env.Environ})
+	loaded, _, err := decide.ReadSettings(decide.Request{Environ: env.Environ})
 	if err != nil {
 		return nil, err
 	}

@@ -11,11 +11,11 @@ import (
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/explain"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -64,20 +64,20 @@ func checkProfile(env *cmdenv.Env, name, permissions string, asJSON bool) error 
 	if err != nil {
 		return err
 	}
-	req := workspace.Request{Draft: saved, Default: policy.Agent, Ceilings: under, Environ: env.Environ}
-	if _, err := workspace.Prepare(req); err != nil { // with no command, so that it speaks of none
+	req := decide.Request{Draft: saved, Default: policy.Agent, Ceilings: under, Environ: env.Environ}
+	if _, err := decide.Prepare(req); err != nil { // with no command, so that it speaks of none
 		return err
 	}
 	for _, c := range slices.Concat(saved.Setup, saved.Apps) {
 		req.Argv = c.Argv
-		if _, err := workspace.Prepare(req); err != nil {
+		if _, err := decide.Prepare(req); err != nil {
 			return fmt.Errorf("%s: %w", show.Words(show.Texts(c.Argv)), err)
 		}
 	}
 	if len(req.Argv) == 0 {
-		req.Argv = []string{workspace.UserShell(env.Getenv)}
+		req.Argv = []string{decide.UserShell(env.Getenv)}
 	}
-	p, err := workspace.Prepare(req)
+	p, err := decide.Prepare(req)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func printTemplate(env *cmdenv.Env, t profile.Template, permissions string, asJS
 	if err != nil {
 		return err
 	}
-	if err := workspace.CheckProfile(p, workspace.Request{Environ: env.Environ, Ceilings: under}); err != nil {
+	if err := decide.CheckProfile(p, decide.Request{Environ: env.Environ, Ceilings: under}); err != nil {
 		return err
 	}
 	if asJSON {

@@ -10,10 +10,10 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/explain"
 	"carrel/internal/profile"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -92,7 +92,7 @@ func saveProfiles(env *cmdenv.Env, f *saveFlags, list []*profile.Profile, items 
 		return err
 	}
 	for _, p := range list {
-		if err := workspace.CheckProfile(p, workspace.Request{Environ: env.Environ, Ceilings: under}); err != nil {
+		if err := decide.CheckProfile(p, decide.Request{Environ: env.Environ, Ceilings: under}); err != nil {
 			return err
 		}
 	}

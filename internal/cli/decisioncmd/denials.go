@@ -9,10 +9,10 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
-
 	"carrel/internal/statedir"
+
 	"github.com/spf13/cobra"
 )
 
@@ -99,7 +99,7 @@ func listDenials(env *cmdenv.Env, cmd *cobra.Command, f *logFlags) error {
 	if err != nil {
 		return err
 	}
-	at, err := workspace.Locate(f.project, env.Getenv("HOME"))
+	at, err := decide.Locate(f.project, env.Getenv("HOME"))
 	if err != nil && !f.all {
 		return err
 	}

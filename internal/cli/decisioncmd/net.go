@@ -17,11 +17,11 @@ import (
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/show"
-	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
-
 	"carrel/internal/statedir"
+	"carrel/internal/supervisor"
+
 	"github.com/spf13/cobra"
 )
 
@@ -89,7 +89,7 @@ func netLog(env *cmdenv.Env, cmd *cobra.Command, f *netLogFlags, id string) erro
 	if err != nil {
 		return err
 	}
-	at, err := workspace.Locate(f.project, env.Getenv("HOME"))
+	at, err := decide.Locate(f.project, env.Getenv("HOME"))
 	if err != nil && !f.all && id == "" {
 		return err
 	}
@@ -234,7 +234,7 @@ func workspaceHere(env *cmdenv.Env, prefix string) (supervisor.Entry, error) {
 	if prefix != "" {
 		return target.Named(env, prefix)
 	}
-	at, err := workspace.Locate("", env.Getenv("HOME"))
+	at, err := decide.Locate("", env.Getenv("HOME"))
 	if err != nil {
 		return supervisor.Entry{}, err
 	}

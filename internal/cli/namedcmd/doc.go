@@ -3,7 +3,7 @@
 // manifest, artifacts, cleanup and revoke for one with a name and what it has left.
 //
 // A command asks the supervisor of a workspace that runs, and package named about one that
-// has stopped. It starts a workspace through package workspace, and connect, for programs
+// has stopped. It starts a workspace through package session, and connect, for programs
 // inside, reaches a host through the proxy of the workspace around it.
 package namedcmd
 

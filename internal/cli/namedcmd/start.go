@@ -13,12 +13,13 @@ import (
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
+	"carrel/internal/decide"
 	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
+	"carrel/internal/session"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -66,7 +67,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 
 // started is what `carrel start --json` prints.
 type started struct {
-	workspace.Ready
+	session.Ready
 	Already bool `json:"already_running"`
 }
 
@@ -94,7 +95,7 @@ func startDesk(env *cmdenv.Env, cmd *cobra.Command, f *startFlags, args []string
 		} else if ok {
 			return adopt(cmd.Context(), env, e, req, f)
 		}
-		ready, err := workspace.StartDesk(env.Args, req.Ceilings, func(text string) { fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(text)) })
+		ready, err := session.StartDesk(env.Args, req.Ceilings, func(text string) { fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(text)) })
 		if err == nil {
 			return tellStarted(env, started{Ready: ready}, f.JSON)
 		}
@@ -136,9 +137,9 @@ func deskName(env *cmdenv.Env, args []string, saved string) (string, error) {
 	return named.NameFor(project), err
 }
 
-func (f *startFlags) deskRequest(env *cmdenv.Env, cmd *cobra.Command) (workspace.Request, error) {
+func (f *startFlags) deskRequest(env *cmdenv.Env, cmd *cobra.Command) (decide.Request, error) {
 	flags, err := f.Request(cmd)
-	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts, Engine: f.Engine, Size: f.Size, Environ: env.Environ, Profile: f.profile}
+	req := decide.Request{Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts, Engine: f.Engine, Size: f.Size, Environ: env.Environ, Profile: f.profile}
 	if f.agent != "" {
 		req.Argv = []string{f.agent}
 	}
@@ -150,7 +151,7 @@ func (f *startFlags) deskRequest(env *cmdenv.Env, cmd *cobra.Command) (workspace
 }
 
 // knownAgent says why there is no such agent as was asked for.
-func (f *startFlags) knownAgent(p *workspace.Prepared) error {
+func (f *startFlags) knownAgent(p *decide.Decision) error {
 	if f.agent == "" || p.Agent != nil || p.NoWalls() { // where it finds its own
 		return nil
 	}
@@ -158,24 +159,24 @@ func (f *startFlags) knownAgent(p *workspace.Prepared) error {
 }
 
 // serveDesk is the supervisor's own part.
-func serveDesk(env *cmdenv.Env, req workspace.Request, f *startFlags, args []string) error {
-	tell := workspace.NewReporter()
+func serveDesk(env *cmdenv.Env, req decide.Request, f *startFlags, args []string) error {
+	tell := session.NewReporter()
 	if tell == nil {
-		return fmt.Errorf("%s is started by `carrel start`, not by hand", workspace.DeskArg0)
+		return fmt.Errorf("%s is started by `carrel start`, not by hand", session.DeskArg0)
 	}
 	name, err := deskName(env, args, f.profile)
-	var p *workspace.Prepared
+	var s *session.Session
 	if err == nil {
-		p, err = workspace.PrepareStart(req)
+		s, err = session.New(req)
 	}
 	if err == nil {
-		err = f.knownAgent(p)
+		err = f.knownAgent(s.Decision)
 	}
 	if err != nil {
 		tell.Failed(err)
 		return err
 	}
-	_, err = p.Serve(workspace.DeskRequest{Name: name, Purpose: f.purpose, Owner: f.owner}, tell)
+	_, err = s.Serve(session.DeskRequest{Name: name, Purpose: f.purpose, Owner: f.owner}, tell)
 	if err != nil {
 		tell.Failed(err)
 	}
@@ -183,8 +184,8 @@ func serveDesk(env *cmdenv.Env, req workspace.Request, f *startFlags, args []str
 }
 
 // adopt uses a workspace that runs already, if it is what was asked for.
-func adopt(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, req workspace.Request, f *startFlags) error {
-	p, err := workspace.Prepare(req)
+func adopt(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, req decide.Request, f *startFlags) error {
+	p, err := decide.Prepare(req)
 	if err == nil {
 		err = f.knownAgent(p)
 	}
@@ -199,7 +200,7 @@ func adopt(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, req workspa
 		return err
 	}
 	if s := r.Status; s.Digest != p.Digest() {
-		lines := workspace.Differences(s.Policy, p.Decided())
+		lines := decide.Differences(s.Policy, p.Decided())
 		if len(lines) == 0 {
 			lines = []string{"the values of variables, or defaults of this machine, have changed since it was started"}
 		}
@@ -211,7 +212,7 @@ func adopt(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, req workspa
 			Message: fmt.Sprintf("workspace %q runs already, and is another one:%s", e.Name, text),
 			Hint:    fmt.Sprintf("`carrel stop %s` ends it; another name starts a second one", e.Name)}
 	}
-	again := workspace.Ready{Status: *r.Status}
+	again := session.Ready{Status: *r.Status}
 	if p.NoWalls() {
 		again.Announcements = p.Announcements()
 	}
@@ -252,8 +253,8 @@ func setupFailed(s started) error {
 }
 
 // wouldStart says what a workspace would be.
-func wouldStart(env *cmdenv.Env, req workspace.Request, name string, f *startFlags) error {
-	p, err := workspace.Prepare(req)
+func wouldStart(env *cmdenv.Env, req decide.Request, name string, f *startFlags) error {
+	p, err := decide.Prepare(req)
 	if err == nil {
 		err = f.knownAgent(p)
 	}

@@ -5,9 +5,9 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/policy"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -57,7 +57,7 @@ func CompletePreset(env *cmdenv.Env) cobra.CompletionFunc {
 
 // OwnPresetNames are the presets of the user's configuration, with their descriptions.
 func OwnPresetNames(env *cmdenv.Env) []string {
-	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: env.Environ})
+	loaded, _, err := decide.ReadSettings(decide.Request{Environ: env.Environ})
 	if err != nil {
 		return nil
 	}

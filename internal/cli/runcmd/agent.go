@@ -12,9 +12,9 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
+	"carrel/internal/decide"
 	"carrel/internal/policy"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -87,7 +87,7 @@ func startAgent(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, agent
 	warnOfForgottenDashes(env, cmd, agent, word, list)
 	argv := append([]string{agent.Program(word)}, theirs...)
 	err := startRun(env, cmd, f, launch{argv: argv, persona: policy.Agent, agent: agent.Name})
-	var missing *workspace.NotInstalledError
+	var missing *decide.NotInstalledError
 	if errors.As(err, &missing) {
 		return &cmdenv.ExitError{Status: api.ExitNotFound, Err: err}
 	}
@@ -108,7 +108,7 @@ func warnOfForgottenDashes(env *cmdenv.Env, cmd *cobra.Command, agent agents.Age
 
 // offerNoPrompts tells a person, at an agent's first start in a project, that its
 // questions can be left to the walls.
-func offerNoPrompts(env *cmdenv.Env, p *workspace.Prepared, cmd *cobra.Command) {
+func offerNoPrompts(env *cmdenv.Env, p *decide.Decision, cmd *cobra.Command) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !show.IsTerminal(env.Err) || !p.OffersNoPrompts() {
 		return
 	}

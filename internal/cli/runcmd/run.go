@@ -12,11 +12,12 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
+	"carrel/internal/decide"
 	"carrel/internal/policy"
+	"carrel/internal/session"
 	"carrel/internal/show"
 	"carrel/internal/stdio"
 	"carrel/internal/stepview"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -69,7 +70,7 @@ from then on, in other projects and outside too.
   carrel shell --allow-host preset:debian --on-unknown ask
   carrel shell -- -c 'make && ./demo'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			shell := []string{workspace.UserShell(os.Getenv)}
+			shell := []string{decide.UserShell(os.Getenv)}
 			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
 				return startRun(env, cmd, f, launch{argv: append(shell, args...), persona: policy.Human, forAgent: agent})
 			}
@@ -113,21 +114,21 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 	if err != nil {
 		return err
 	}
-	p, err := workspace.PrepareStart(workspace.Request{
+	s, err := session.New(decide.Request{
 		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.Preset, PromptsOff: f.NoPrompts, Ceilings: under, Engine: f.Engine, Size: f.Size, Environ: env.Environ,
 	})
 	if err != nil {
 		return err
 	}
-	announce(env, p)
+	announce(env, s.Decision)
 	if l.agent != "" {
-		offerNoPrompts(env, p, cmd)
+		offerNoPrompts(env, s.Decision, cmd)
 	}
-	r, err := p.Start()
+	r, err := s.Start()
 	if d := (*api.Denial)(nil); errors.As(err, &d) && !f.JSON { // it is told as what ended carrel
 		r.Denials = slices.DeleteFunc(r.Denials, func(told api.Denial) bool { return told.Message == d.Message })
 	}
-	tellResult(env, p, r, f.JSON)
+	tellResult(env, s, r, f.JSON)
 	if err != nil {
 		return &cmdenv.ExitError{Status: r.Exit, Err: err}
 	}
@@ -140,7 +141,7 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 
 // announce says before the start what the user has to know: it is the last
 // moment before the command owns the screen.
-func announce(env *cmdenv.Env, p *workspace.Prepared) {
+func announce(env *cmdenv.Env, p *decide.Decision) {
 	for _, w := range p.Announcements() {
 		fmt.Fprintf(env.Err, "carrel: %s\n", show.Escape(w))
 	}
@@ -148,17 +149,18 @@ func announce(env *cmdenv.Env, p *workspace.Prepared) {
 
 // tellResult prints the summary: JSON when asked for, else to a terminal only, and
 // only when there is something to say.
-func tellResult(env *cmdenv.Env, p *workspace.Prepared, r *api.Result, asJSON bool) {
+func tellResult(env *cmdenv.Env, s *session.Session, r *api.Result, asJSON bool) {
 	tty := term.IsTerminal(int(os.Stderr.Fd()))
-	if !asJSON && !tty && !p.Lost() && len(r.Denials) == 0 && len(r.Notes) == 0 && len(r.Born) == 0 && len(r.Listed) == 0 && (r.Exit == 0 || len(r.Hidden) == 0) {
+	uneventful := len(r.Denials)+len(r.Notes)+len(r.Born)+len(r.Listed) == 0 && (r.Exit == 0 || len(r.Hidden) == 0)
+	if uneventful && !asJSON && !tty && !s.Lost() {
 		return
 	}
-	var changed workspace.Changed
-	if asJSON || tty || p.Lost() {
-		p.Steps(r)
+	var changed session.Changed
+	if asJSON || tty || s.Lost() {
+		s.Steps(r)
 	}
 	if asJSON || tty {
-		changed = p.Changes(r)
+		changed = s.Changes(r)
 		if changed.Complete {
 			r.Changed = &changed.Files
 		}

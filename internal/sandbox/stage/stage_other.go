@@ -4,5 +4,5 @@ package stage
 
 import "os"
 
-// Main is never started on this system; see package workspace.
+// Main is never started on this system; see package session.
 func Main() { os.Exit(125) }

@@ -1,0 +1,49 @@
+package decide
+
+import (
+	"carrel/internal/api"
+	"carrel/internal/credentials"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+)
+
+// openKeyring refuses what a ceiling does not let be, and finds out which of the user's
+// credentials may be used.
+func (p *Decision) openKeyring() (err error) {
+	uses := p.Loaded.Settings.Credentials
+	if len(uses) == 0 {
+		return nil
+	}
+	if err := policy.CheckCredentials(p.underCeilings().All(), uses); err != nil {
+		return err
+	}
+	p.Keyring, err = credentials.Open(credentials.Config{
+		Uses: uses, Home: p.Place.Home, Getenv: p.Getenv, Socket: p.InsideAgent(), Reach: p.credentialReach,
+		Writable: p.led, WritableBelow: p.ledBelow, Note: p.Note, Deny: p.DenyBounded(),
+		Withheld: func(operation string) *api.Denial { return p.Audit.Refuse(operation) },
+		Record:   func(r api.AuditRecord) { p.Audit.Add(r) },
+	})
+	return err
+}
+
+func (p *Decision) credentialReach() credentials.Reach {
+	switch {
+	case p.NoWalls():
+		return credentials.Unfiltered
+	case p.engine.name == sandbox.EngineLandlock:
+		return credentials.Unreachable
+	}
+	return credentials.Filtered
+}
+
+// InsideAgent is where the filtered ssh agent listens, as seen inside.
+func (p *Decision) InsideAgent() string { return p.InsideRuntime() + "/ssh-agent" }
+
+// AuditRequired says where it is asked that nothing is done which cannot be written down,
+// "" for nowhere.
+func (p *Decision) AuditRequired() string {
+	if v := p.Loaded.Settings.AuditRequired; v != nil && v.V {
+		return v.Source.String()
+	}
+	return ""
+}

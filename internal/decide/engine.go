@@ -1,0 +1,73 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"carrel/internal/api"
+	"carrel/internal/config"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+)
+
+// engine is what makes the walls of a run. The zero value is our own namespaces.
+type engine struct {
+	name    sandbox.Engine
+	program string // with its version, for another's program
+	why     string
+}
+
+func (e engine) String() string {
+	name := string(e.name)
+	if e.program != "" {
+		name += " (" + e.program + ")"
+	}
+	return name + ", " + e.why
+}
+
+// Engine names what makes the walls.
+func (p *Decision) Engine() sandbox.Engine { return cmp.Or(p.engine.name, sandbox.EngineNamespaces) }
+
+// EngineReason says why it is this one.
+func (p *Decision) EngineReason() string { return cmp.Or(p.engine.why, "the default") }
+
+// askedEngine is what the user wants to make the walls, and who says so. No
+// project file is asked.
+func (p *Decision) askedEngine() (name string, source policy.Source, err error) {
+	if asked := p.Request.Engine; asked != "" {
+		if !slices.Contains(config.Engines, asked) {
+			return "", source, fmt.Errorf("--engine %q: want one of %s", asked, strings.Join(config.Engines, ", "))
+		}
+		if v := p.Loaded.Settings.Engine; v != nil && v.Source.Layer == policy.LayerOperator && v.V != config.EngineAuto && v.V != asked {
+			return "", source, fmt.Errorf("--engine %s: the operator's file names engine %s (%s)", asked, v.V, v.Source)
+		}
+		return asked, policy.Source{Layer: policy.LayerCommandLine, Text: "--engine"}, nil
+	}
+	if v := p.Loaded.Settings.Engine; v != nil {
+		return v.V, v.Source, nil
+	}
+	return config.EngineAuto, source, nil
+}
+
+// EngineHolds refuses what the engine cannot hold of the policy, all of it at
+// once, and says what would be right.
+func (p *Decision) EngineHolds() error {
+	refused := p.Engine().Refusals(p.Policy, p.Plan)
+	if len(refused) == 0 {
+		return nil
+	}
+	var not, right []string
+	for _, r := range refused {
+		not = append(not, fmt.Sprintf("%s %s (%s)", r.Dimension, r.Subject, r.Why))
+		right = append(right, r.Right)
+	}
+	first := refused[0]
+	if !p.NoWalls() {
+		right = append(right, "or, so that carrel makes the walls itself, see `carrel doctor`")
+	}
+	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: first.Subject, Rule: string(first.Dimension), Source: p.Reason(first.Dimension).Source.String(),
+		Message: fmt.Sprintf("engine %s, cannot hold: %s", p.engine, strings.Join(not, "; ")),
+		Hint:    strings.Join(right, "; ")}
+}

@@ -1,0 +1,34 @@
+package decide
+
+import (
+	"slices"
+
+	"carrel/internal/broker"
+	"carrel/internal/guard"
+	"carrel/internal/hostfacts"
+	"carrel/internal/policy"
+	"carrel/internal/protectednames"
+	"carrel/internal/remask"
+)
+
+// Guards is what the changes of this run are decided by; own are the files of secrets that
+// it has made, nil for none.
+func (p *Decision) Guards(own *remask.OwnFiles) guard.Config {
+	program := p.Reason(policy.DimPrograms)
+	c := guard.Config{
+		Policy: p.Policy, Project: p.Place.Project, Git: p.Place.Git, Roots: p.Plan.Roots, Write: p.Guarded.Write, Guarded: p.Guarded.Rules,
+		Named: p.Guarded.Named, Trees: protectednames.OtherTrees(&p.Place), Seconds: secondNames(p), Configs: p.isGitConfig, Passwords: p.Passwords(), Exact: p.AsIs(),
+		Starts:   p.Plan.Landlock.Execute,
+		Programs: broker.Verdict{Rule: "programs.allow: " + program.Value, Source: program.Source.String(), Hint: programsHint},
+		Strict:   p.strictSecrets(), MadeInside: own.Is,
+	}
+	if self, err := hostfacts.OwnProgram(); err == nil {
+		// One that is not there is made by nothing inside.
+		c.Guarded = slices.Concat(c.Guarded, hostfacts.OwnProgramRules(p.Policy, self))
+	}
+	c.Mounts = p.MountSources()
+	if p.State != nil {
+		c.State, c.Private = p.State.Root(), p.State.Has
+	}
+	return c
+}

@@ -1,0 +1,47 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+
+	"carrel/internal/api"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
+)
+
+// holdable refuses limits that nothing here can hold, before anything starts.
+func (p *Decision) holdable() error {
+	if err := p.secretsHeld(); err != nil {
+		return err
+	}
+	for _, d := range p.Policy.Devices {
+		if st, err := os.Lstat(d.V); err != nil || st.Mode()&os.ModeDevice == 0 {
+			return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: d.V, Rule: "devices", Source: d.Source.String(),
+				Message: fmt.Sprintf("%q is not a device node here", d.V), Hint: "--device takes one like /dev/kvm; for files there are --read and --write"}
+		}
+	}
+	r := p.Policy.Resources
+	if r.Memory > 0 {
+		if err := sandbox.CanLimitMemory(); err != nil {
+			return p.notHeld(policy.DimMemory, err)
+		}
+	}
+	if r.Pids > 0 && p.UID == 0 {
+		if err := sandbox.CanLimitPids(); err != nil {
+			return p.notHeld(policy.DimPids, err)
+		}
+	}
+	return nil
+}
+
+func (p *Decision) notHeld(dim policy.Dimension, err error) error {
+	r := p.Reason(dim)
+	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: r.Value, Rule: string(dim), Source: r.Source.String(),
+		Message: fmt.Sprintf("the %s limit cannot be held here: %v", dim, err),
+		Hint:    "`carrel doctor` says what would hold it; where it is version 2 with systemd: systemd-run --user --scope -p MemoryMax=4G -- carrel run ..., without this limit"}
+}
+
+// terminal is the terminal that the command has as /dev/console.
+func (p *Decision) terminal() string { return cmp.Or(p.Console, stdio.TerminalName()) }

@@ -1,0 +1,368 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/fileops"
+	"carrel/internal/inside"
+	"carrel/internal/processes"
+	"carrel/internal/stdio"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+)
+
+// Answer implements [supervisor.Desk].
+func (d *desk) Answer(ctx context.Context, c *supervisor.Call) api.Reply {
+	select {
+	case <-d.ready: // a caller that is early waits for the walls, not for the profile
+	case <-ctx.Done():
+		return api.Reply{}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-d.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	reply, err := d.carryOut(ctx, c)
+	return answered(reply, err, c.Request.Op, d.req.Name)
+}
+
+func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
+	req := &c.Request
+	switch req.Op {
+	case api.OpApps:
+		for _, one := range d.list(true) { // together they may be longer than a line
+			if err := c.Send(api.Reply{App: &one}); err != nil {
+				return api.Reply{}, err
+			}
+		}
+		return api.Reply{}, nil
+	case api.OpExec:
+		return d.exec(ctx, c)
+	case api.OpLaunch:
+		return d.launched(req)
+	case api.OpTerminal:
+		return d.newTerminal(req)
+	case api.OpSight:
+		return api.Reply{Sights: d.sights(req.Paths)}, nil
+	case api.OpYield:
+		return d.yield(ctx, c)
+	case api.OpTerms:
+		return api.Reply{}, d.setTerms(req.Terms)
+	case api.OpDesktopSee, api.OpDesktopDo:
+		return d.seat().Do(ctx, c)
+	}
+	a, err := d.find(req.App)
+	if err != nil {
+		return api.Reply{}, err
+	}
+	switch req.Op {
+	case api.OpWait:
+		return d.wait(ctx, a)
+	case api.OpKill:
+		return d.killed(ctx, a)
+	case api.OpLogs:
+		return api.Reply{}, d.logs(ctx, c, a)
+	}
+	if a.term == nil {
+		return api.Reply{}, api.Refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("app %s has no terminal", a.info.ID), "`carrel terminal start "+d.req.Name+"` makes one")
+	}
+	switch req.Op {
+	case api.OpTerminalRead:
+		return api.Reply{Screen: a.term.look(a.info.ID, req.Full)}, nil
+	case api.OpTerminalSend:
+		return api.Reply{}, d.typed(ctx, a, req.Input)
+	case api.OpAttach:
+		return d.attach(ctx, c, a)
+	}
+	return api.Reply{}, fmt.Errorf("there is no operation %.40q", req.Op)
+}
+
+// exec runs a command with the caller's descriptors, or with a terminal of which the
+// caller gets the near end. It ends with its caller.
+func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
+	if c.Request.Command == nil {
+		return api.Reply{}, api.Refused(api.CodeRequest, api.OpExec, d.req.Name, "no command was given", "")
+	}
+	s := started{kind: api.AppExec, cmd: *c.Request.Command}
+	var near *os.File
+	if s.cmd.Kept {
+		return d.execKept(ctx, c)
+	}
+	if s.cmd.Terminal {
+		var far *os.File
+		var err error
+		if near, far, err = d.up.walls.NewPty(); err != nil {
+			return api.Reply{}, err
+		}
+		defer far.Close()
+		defer near.Close()
+		stdio.Resize(near, sizeOr(s.cmd.Columns, usualColumns, stdio.MaxColumns), sizeOr(s.cmd.Rows, usualRows, stdio.MaxRows))
+		s.stdio = [3]*os.File{far, far, far}
+	} else {
+		if err := mayCross(c.Files); err != nil {
+			return api.Reply{}, err
+		}
+		s.stdio = [3]*os.File(c.Files)
+	}
+	a, exit, err := d.start(s)
+	if err != nil {
+		return notStartedReply(exit, err)
+	}
+	for _, f := range c.Files {
+		f.Close() // a pipe has to end when its command ends
+	}
+	said := d.told(a, false)
+	if near != nil {
+		err = c.Send(api.Reply{App: &said}, near)
+		near.Close()
+	} else {
+		err = c.Send(api.Reply{App: &said})
+	}
+	if err != nil {
+		d.hangUp(a)
+		return api.Reply{}, err
+	}
+	return d.waited(ctx, c, a)
+}
+
+// waited is for the caller of a command to wait for it: what it says meanwhile is done,
+// and when it goes, the command does.
+func (d *desk) waited(ctx context.Context, c *supervisor.Call, a *app) (api.Reply, error) {
+	for {
+		select {
+		case in, ok := <-c.Inputs():
+			if ok && in.Pastes {
+				d.p.clipboard.Gesture()
+			}
+			if ok && in.Signal > 0 && in.Signal <= 64 {
+				_ = d.up.walls.Signal(a.id, syscall.Signal(in.Signal))
+			}
+			if !ok {
+				d.hangUp(a)
+				return api.Reply{}, context.Canceled
+			}
+		case <-a.done:
+			last := d.told(a, false)
+			return api.Reply{App: &last}, nil
+		case <-ctx.Done():
+			last, err := d.lastWord(ctx, a)
+			if err != nil {
+				d.hangUp(a)
+			}
+			return last, err
+		}
+	}
+}
+
+// lastWord tells how an app ended whose workspace ends, or whose caller has gone: not
+// before it has.
+func (d *desk) lastWord(ctx context.Context, a *app) (api.Reply, error) {
+	select {
+	case <-a.done:
+		last := d.told(a, false)
+		return api.Reply{App: &last}, nil
+	case <-time.After(stopGrace + killGrace):
+		return api.Reply{}, ctx.Err()
+	}
+}
+
+// hangUpGrace is how long a command has that nobody waits for any more, before it is
+// asked to end like others.
+const hangUpGrace = 500 * time.Millisecond
+
+// hangUp ends a command that nobody waits for any more.
+func (d *desk) hangUp(a *app) {
+	processes.Signal(processes.Labelled(d.up.walls.PID(), a.label), syscall.SIGHUP)
+	go func() {
+		select {
+		case <-a.done:
+		case <-d.over:
+			return
+		case <-time.After(hangUpGrace):
+		}
+		_ = d.kill(a, nil)
+	}()
+}
+
+func notStartedReply(exit int, err error) (api.Reply, error) {
+	var why *api.Denial
+	if !errors.As(err, &why) {
+		why = api.Refused(api.CodeStart, api.OpExec, "", err.Error(), "")
+	}
+	return api.Reply{Exit: &exit}, why
+}
+
+// mayCross checks the descriptors of a caller: what could be opened anew with other
+// rights, or leads to more than itself, stays outside.
+func mayCross(files []*os.File) error {
+	bad := func(i int, what string) error {
+		return api.Refused(api.CodeRequest, api.OpExec, fmt.Sprintf("descriptor %d", i), fmt.Sprintf("standard descriptor %d is %s, which does not cross the walls", i, what), "a pipe, a socket or /dev/null; `carrel exec` relays everything else")
+	}
+	if len(files) != 3 {
+		return api.Refused(api.CodeRequest, api.OpExec, fmt.Sprint(len(files)), fmt.Sprintf("a command needs three descriptors, and %d came with the request", len(files)), "or a terminal of its own")
+	}
+	for i, f := range files {
+		var st unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+			return bad(i, "closed")
+		}
+		if why := stdio.Crosses(int(f.Fd()), &st); why != "" {
+			return bad(i, why)
+		}
+	}
+	return nil
+}
+
+// launched starts an app that goes on without its caller.
+func (d *desk) launched(req *api.Request) (api.Reply, error) {
+	if req.Command == nil {
+		return api.Reply{}, api.Refused(api.CodeRequest, api.OpLaunch, d.req.Name, "no command was given", "")
+	}
+	a, exit, err := d.launch(api.AppLaunched, *req.Command)
+	if err != nil {
+		return notStartedReply(exit, err)
+	}
+	said := d.told(a, false)
+	return api.Reply{App: &said}, nil
+}
+
+// launch starts a command whose output is kept.
+func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
+	s := started{kind: kind, cmd: c, id: newID(), from: make(map[string]*os.File)}
+	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, api.ExitOurs, err
+	}
+	defer null.Close()
+	s.stdio[0] = null
+	defer func() {
+		if err != nil { // out of descriptors, most likely: what was opened goes back
+			d.dropLogs(&s)
+		}
+	}()
+	streams := []string{api.StreamStdout, api.StreamStderr}
+	if c.Joined {
+		streams = streams[:1]
+	}
+	if s.logs, err = d.newLogs(s.id, streams); err != nil {
+		return nil, api.ExitOurs, err
+	}
+	for i, stream := range streams {
+		var r, w *os.File
+		if r, w, err = stdio.BlockingPipe(); err != nil {
+			return nil, api.ExitOurs, fmt.Errorf("making a pipe: %w", err)
+		}
+		defer w.Close()
+		s.from[stream] = os.NewFile(uintptr(stdio.Dup(r)), "output")
+		s.stdio[i+1] = w
+	}
+	if c.Joined {
+		s.stdio[2] = s.stdio[1]
+	}
+	var a *app
+	var exit int
+	a, exit, err = d.start(s)
+	return a, exit, err
+}
+
+// dropLogs removes what was made for the output of an app that did not start.
+func (d *desk) dropLogs(s *started) {
+	for stream, l := range s.logs {
+		l.Close()
+		if from := s.from[stream]; from != nil {
+			from.Close()
+		}
+		d.place.RemoveLog(s.id, stream)
+	}
+}
+
+// wait waits for an app's end.
+func (d *desk) wait(ctx context.Context, a *app) (api.Reply, error) {
+	d.server.Emit(api.Event{Kind: api.EventWait, Text: a.info.ID})
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		if d.ending() {
+			return api.Reply{}, api.Refused(api.CodeNoApp, api.OpWait, a.info.ID, "the workspace ends", "")
+		}
+		return api.Reply{}, ctx.Err()
+	}
+	said := d.told(a, false)
+	return api.Reply{App: &said}, nil
+}
+
+func (d *desk) ending() bool {
+	select {
+	case <-d.over:
+		return true
+	default:
+		return false
+	}
+}
+
+func (d *desk) killed(ctx context.Context, a *app) (api.Reply, error) {
+	d.server.Emit(api.Event{Kind: api.EventKill, Text: a.info.ID})
+	if err := d.kill(a, ctx.Done()); err != nil {
+		return api.Reply{}, err
+	}
+	select {
+	case <-a.done:
+	case <-time.After(drainTime + time.Second):
+	case <-ctx.Done():
+	}
+	said := d.told(a, true)
+	return api.Reply{App: &said}, nil
+}
+
+// logs sends what an app has written, and with follow what it writes.
+func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
+	req := &c.Request
+	if a.logs == nil {
+		return api.Refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("the output of app %s went to its caller and was not kept", a.info.ID), "`carrel launch` keeps it")
+	}
+	var streams []string
+	switch req.Stream {
+	case "":
+		streams = slices.Sorted(maps.Keys(a.logs))
+		slices.Reverse(streams)
+	case api.StreamStdout, api.StreamStderr:
+		streams = []string{req.Stream}
+	default:
+		return api.Refused(api.CodeRequest, req.Op, req.Stream, fmt.Sprintf("there is no stream %.20q", req.Stream), "stdout or stderr")
+	}
+	streams = slices.DeleteFunc(streams, func(s string) bool { return a.logs[s] == nil }) // joined: there is one
+	d.server.Emit(api.Event{Kind: api.EventLog, Text: a.info.ID})
+	var wg sync.WaitGroup
+	errs := make([]error, len(streams))
+	for i, stream := range streams {
+		wg.Go(func() {
+			errs[i] = d.place.SendLog(ctx, a.info.ID, stream, req, a.logs[stream], func(o *api.Output) error { return c.Send(api.Reply{Output: o}) })
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// onlyReads says whether a request starts our own helper for something that changes
+// nothing: what it does is the operation that it is started with. Variables are the
+// caller's, and so none are taken.
+func onlyReads(req *api.Request) bool {
+	c := req.Command
+	return req.Op == api.OpExec && c != nil && len(c.Env) == 0 && len(c.Argv) > 1 &&
+		c.Argv[0] == inside.Dir+"/"+inside.FileHelper && fileops.Known(c.Argv[1]) && !fileops.Changes(c.Argv[1])
+}

@@ -1,0 +1,201 @@
+package session
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/ceilings"
+	"carrel/internal/config"
+	"carrel/internal/hostfacts"
+	"carrel/internal/named"
+
+	"golang.org/x/sys/unix"
+)
+
+// DeskArg0 is the name under which this program supervises a workspace that stays. It
+// is started with the arguments of whoever wanted one.
+const DeskArg0 = "carrel-workspace"
+
+// IsDesk says whether a program was started as such a supervisor.
+func IsDesk(argv0 string) bool { return filepath.Base(argv0) == DeskArg0 }
+
+// reportFD is where a supervisor tells its starter how the start went, ceilingFD where
+// it finds the ceilings that it is held to.
+const (
+	reportFD  = 3
+	ceilingFD = 4
+)
+
+// report is one line of that.
+type report struct {
+	Ready *Ready      `json:"ready,omitempty"`
+	Error string      `json:"error,omitempty"`
+	Why   *api.Denial `json:"why,omitempty"`
+	Taken bool        `json:"taken,omitempty"`
+
+	Progress string `json:"progress,omitempty"` // more comes
+}
+
+// StartDesk starts this program once more, in a session of its own, as the supervisor
+// of a workspace that stays, with args as its arguments, and returns when that stands.
+// It is held to the ceilings by their content: it reads no ceiling's file, and what
+// args and the environment say of one does not count. progress is told what it is at.
+// ErrTaken means that another one holds the name.
+func StartDesk(args []string, under []config.CeilingText, progress func(string)) (Ready, error) {
+	var ready Ready
+	frozen, err := ceilings.Seal(under)
+	if err != nil {
+		return ready, err
+	}
+	defer frozen.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return ready, fmt.Errorf("making a pipe: %w", err)
+	}
+	defer r.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		w.Close()
+		return ready, err
+	}
+	defer null.Close()
+	// What else was inherited here is not the workspace's: it stays for days, and
+	// somebody waits for the end of a pipe, or for a lock.
+	_ = unix.CloseRange(reportFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	pid, err := syscall.ForkExec(hostfacts.SelfExe, append([]string{DeskArg0}, args...), &syscall.ProcAttr{
+		Env: ceilings.HandOn(os.Environ(), ceilingFD), Files: []uintptr{null.Fd(), null.Fd(), w.Fd(), w.Fd(), frozen.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	w.Close()
+	if err != nil {
+		return ready, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	in := bufio.NewReader(r)
+	line, said := []byte(nil), report{Progress: "starting"}
+	for said.Progress != "" {
+		said = report{}
+		if line, err = in.ReadBytes('\n'); err != nil || json.Unmarshal(line, &said) != nil {
+			break
+		}
+		if said.Progress != "" {
+			progress(said.Progress)
+		}
+	}
+	if said.Ready == nil && said.Error == "" { // it has crashed
+		rest, _ := io.ReadAll(io.LimitReader(in, maxLastWords))
+		if line = append(line, rest...); len(line) == 0 {
+			line = []byte("it ended without a word")
+		}
+		return ready, fmt.Errorf("starting the supervisor (process %d): %s", pid, line)
+	}
+	switch {
+	case said.Ready != nil:
+		return *said.Ready, nil
+	case said.Taken:
+		return ready, named.ErrTaken
+	case said.Why != nil:
+		return ready, said.Why
+	}
+	return ready, errors.New(said.Error)
+}
+
+// maxLastWords bounds what is told of a supervisor that crashed at its start, in bytes.
+const maxLastWords = 4 << 10
+
+// Reporter is what a supervisor tells its starter with. It may be called on nil.
+type Reporter struct {
+	to   *os.File
+	said sync.Mutex
+	last bool
+}
+
+// NewReporter gives the one of this process, nil where it was not started as a
+// supervisor.
+func NewReporter() *Reporter {
+	unix.CloseOnExec(reportFD)
+	var st unix.Stat_t
+	if unix.Fstat(reportFD, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return nil
+	}
+	return &Reporter{to: os.NewFile(reportFD, "report")}
+}
+
+// Progress tells what is being done.
+func (r *Reporter) Progress(text string) { _ = r.say(report{Progress: text}, false) }
+
+// Ready tells that the workspace stands; it is the last word.
+func (r *Reporter) Ready(ready Ready) error { return r.say(report{Ready: &ready}, true) }
+
+// Failed tells why it does not; it is the last word, where that was not said.
+func (r *Reporter) Failed(err error) {
+	said := report{Error: err.Error(), Taken: errors.Is(err, named.ErrTaken), Why: ceilings.Denial("start", err)}
+	_ = r.say(said, true)
+}
+
+func (r *Reporter) say(what report, last bool) error {
+	if r == nil {
+		return nil
+	}
+	r.said.Lock()
+	defer r.said.Unlock()
+	if r.last {
+		return nil
+	}
+	line, err := json.Marshal(what)
+	if err == nil {
+		_, err = r.to.Write(append(line, '\n'))
+	}
+	if r.last = last; last {
+		r.to.Close()
+	}
+	return err
+}
+
+// Gone has a function called when the starter goes before the last word, until what it
+// returns is called.
+func (r *Reporter) Gone(do func()) func() {
+	done := make(chan struct{})
+	if r == nil {
+		return func() {}
+	}
+	go func() {
+		tick := time.NewTicker(goneEye)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			if r.closed() {
+				do()
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+// goneEye is how often is looked whether somebody waits.
+const goneEye = 100 * time.Millisecond
+
+// closed says whether nobody will read what is said, before the last word.
+func (r *Reporter) closed() bool {
+	r.said.Lock()
+	defer r.said.Unlock()
+	if r.last {
+		return false
+	}
+	fds := []unix.PollFd{{Fd: reportFD}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&unix.POLLERR != 0
+}

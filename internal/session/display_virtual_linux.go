@@ -1,0 +1,94 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"carrel/internal/gui"
+	"carrel/internal/hostfacts"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/sandbox/landlock"
+	"carrel/internal/seccomp"
+	"carrel/internal/decide"
+)
+
+// openDesktop makes the workspace's desktop, once: there is none where the policy has no
+// virtual display.
+func (s *Session) openDesktop() error {
+	if s.Policy.Display != policy.DisplayVirtual || s.desktop != nil {
+		return nil
+	}
+	size, gl, err := s.Screen()
+	if err != nil {
+		return err
+	}
+	c := gui.Config{Size: size, GL: gl, Watch: s.Policy.WatchVNC, Runtime: s.InsideRuntime(), Environ: s.Environ, Raise: s.raiseDisplay, Note: s.Note}
+	for _, dir := range decide.SupervisorDirs(s.Getenv) {
+		c.Dirs = append(c.Dirs, filepath.Join(dir, "displays"))
+	}
+	if s.State != nil {
+		c.Keymaps = s.State.Root()
+	}
+	if s.desktop, err = gui.New(c); err == nil {
+		s.Desktop = s.desktop
+	}
+	return err
+}
+
+// raiseDisplay raises the walls of a display's programs.
+func (s *Session) raiseDisplay(pol *policy.Effective, binds, files []sandbox.Mount) (*sandbox.Walls, error) {
+	plan, err := s.displayPlan(pol, binds, files)
+	if err != nil {
+		return nil, fmt.Errorf("planning the walls of the display: %w", err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	walls, err := sandbox.Launch(plan, hostfacts.SelfExe, nil, [3]*os.File{null, null, null}, nil, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("raising the walls of the display: %w", err)
+	}
+	return walls, nil
+}
+
+// displayPlan makes their plan, for the workspace's engine and with all layers.
+func (s *Session) displayPlan(pol *policy.Effective, binds, files []sandbox.Mount) (*sandbox.Plan, error) {
+	in := sandbox.Input{Policy: pol, Engine: s.Engine(), UID: uint32(s.UID), GID: uint32(s.GID), Binds: binds, Files: files}
+	self, err := hostfacts.OwnProgram()
+	if err == nil {
+		in.Self = self
+	}
+	abi, err := landlock.ABI()
+	if err != nil {
+		return nil, err
+	}
+	in.Landlock, in.Scopes = abi >= decide.FilesABI, abi >= decide.ScopesABI
+	arch, err := seccomp.HostArch()
+	if err != nil {
+		return nil, err
+	}
+	filter, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedNone, NoGroupSignals: !in.Scopes})
+	if err != nil {
+		return nil, err
+	}
+	in.Seccomp, in.HighestPID = seccomp.Marshal(filter), decide.HighestPID()
+	plan, err := sandbox.Compile(in, hostfacts.New())
+	if err == nil && !sameProgram(self, hostfacts.SelfExe) {
+		// A workspace can be older than the program that is installed; in there it is
+		// not needed.
+		plan.Mounts = slices.DeleteFunc(plan.Mounts, func(m sandbox.Mount) bool { return m.Target == sandbox.SelfPath })
+	}
+	return plan, err
+}
+
+// sameProgram says whether two names are of one file.
+func sameProgram(a, b string) bool {
+	one, err := os.Stat(a)
+	other, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(one, other)
+}

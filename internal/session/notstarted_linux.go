@@ -1,0 +1,80 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"carrel/internal/advice"
+	"carrel/internal/api"
+	"carrel/internal/hostfile"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/decide"
+)
+
+// notStarted turns a launch error into an exit status and, where the program
+// is there but out of sight, a denial that says what would show it.
+func (s *Session) notStarted(r *api.Result, name string, err error) (*api.Result, error) {
+	exit, err := s.whyNotStarted(name, err)
+	if exit != 0 {
+		r.Exit = exit
+	}
+	var d *api.Denial
+	if exit == api.ExitNotFound && errors.As(err, &d) {
+		s.Deny(*d)
+	}
+	return r, err
+}
+
+// whyNotStarted gives the status that a shell would tell, 0 where the walls are what
+// failed.
+func (s *Session) whyNotStarted(name string, err error) (int, error) {
+	var start *sandbox.StartError
+	if !errors.As(err, &start) {
+		return 0, decide.ExplainSetup(err)
+	}
+	if start.Name == s.Place.Cwd && start.Name != name {
+		hint := "is it denied? `carrel explain --path .` tells"
+		if s.Request.Exact != nil {
+			hint = `a rule for ":cwd" shows it`
+		}
+		return 0, &advice.Error{Err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err), Hint: hint}
+	}
+	if start.Code != int(syscall.ENOENT) {
+		return api.ExitNotRunable, fmt.Errorf("%q cannot be run inside: %s", name, start.Err)
+	}
+	full, lookErr := s.LookPath(name)
+	if lookErr != nil {
+		return api.ExitNotFound, fmt.Errorf("%q was not found in PATH, outside or inside", name)
+	}
+	real, kind := s.Facts.Resolve(full)
+	if kind == sandbox.KindNone {
+		return api.ExitNotFound, fmt.Errorf("%q does not exist", full)
+	}
+	if d := s.Policy.Lookup(real); (d.Access == policy.Read || d.Access == policy.Write) && d.Rule.Path != s.Policy.Scope.Tmp {
+		return api.ExitNotFound, fmt.Errorf("%q is visible, but the interpreter that it names is not: %s", full, interpreter(real))
+	}
+	d := api.Denial{Code: api.CodeNotVisible, Operation: "exec", Subject: full, Rule: "no rule shows it", Source: "default",
+		Message: fmt.Sprintf("%q exists but cannot be seen inside", full), Hint: "--read " + path.Dir(real)}
+	if x := policy.Explain(s.Policy, policy.Query{Path: real}); x.Path != nil && x.Path.Decision.Rule != nil {
+		d.Rule, d.Source = x.Path.Why, x.Path.Decision.Rule.Source.String()
+		if x.Path.Decision.Access == policy.Deny {
+			d.Hint = "it is hidden on purpose: is it the program that you mean?"
+		}
+	}
+	return api.ExitNotFound, &d
+}
+
+// interpreter is what a script's first line names.
+func interpreter(script string) string {
+	head, err := hostfile.ReadHead(script, 256)
+	line, _, _ := strings.Cut(string(head), "\n")
+	if err != nil || !strings.HasPrefix(line, "#!") {
+		return "its loader is missing (another libc or architecture?)"
+	}
+	return strconv.Quote(strings.TrimSpace(line[2:]))
+}

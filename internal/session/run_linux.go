@@ -1,0 +1,468 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"carrel/internal/advice"
+	"carrel/internal/api"
+	"carrel/internal/guard"
+	"carrel/internal/hostfacts"
+	"carrel/internal/network"
+	"carrel/internal/pathname"
+	"carrel/internal/policy"
+	"carrel/internal/protectednames"
+	"carrel/internal/remask"
+	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
+	"carrel/internal/stdio"
+	"carrel/internal/supervisor"
+	"carrel/internal/told"
+	"carrel/internal/decide"
+
+	"golang.org/x/sys/unix"
+)
+
+// New is Prepare for a run that follows at once: the stage starts
+// while the policy is being decided.
+func New(req decide.Request) (*Session, error) {
+	if err := errors.Join(closeOnExec(), roomForFiles()); err != nil {
+		return nil, err
+	}
+	asked := req.Flags.Network
+	started := make(chan *sandbox.Stage, 1)
+	go func() {
+		if req.Engine == string(sandbox.EngineBubblewrap) || req.Engine == string(sandbox.EngineLandlock) {
+			started <- nil
+			return
+		}
+		if b := req.Flags.Backend; b != nil && b.V == policy.BackendNone {
+			started <- sandbox.StartOpenStage(hostfacts.StageProgram())
+			return
+		}
+		started <- sandbox.StartStage(hostfacts.StageProgram(), asked == nil || asked.V != policy.NetOpen)
+	}()
+	decided, err := decide.Prepare(req)
+	early := <-started
+	if err == nil {
+		if err = decided.ChooseEngine(early.Refused()); err == nil {
+			err = decided.HostHeld()
+		}
+	}
+	if err != nil {
+		early.Abandon()
+		return nil, err
+	}
+	return &Session{Decision: decided, early: early}, nil
+}
+
+// Start builds the walls, runs the command in them, waits for its end, and
+// takes everything down. The process's standard descriptors are the command's.
+// The Result is complete also when an error is returned.
+func (s *Session) Start() (*api.Result, error) {
+	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: api.ExitOurs, Engine: string(s.Engine()), History: string(s.Policy.History), Denials: []api.Denial{}}
+	defer s.conclude(r)
+	defer func() { s.early.Abandon() }()
+	var err error
+	if s.State, err = statedir.Open(statedir.Path(s.Getenv)); err != nil {
+		s.Note("nothing is logged or kept: %v", err)
+	}
+	defer func() { s.desktop.Close() }()
+	defer func() { s.Keyring.Close() }()
+	if s.lends() {
+		if s.relay, err = stdio.OpenRelay(); err != nil {
+			return r, err
+		}
+		defer func() { s.relay.Close() }()
+		s.Console = s.relay.Name()
+	}
+	if err := s.makePlan(); err != nil {
+		return r, err
+	}
+	if s.relay != nil {
+		s.Plan.Command.Session, s.Plan.Command.Terminal = true, true
+		s.relay.Gesture = s.clipboard.Gesture
+	}
+	if s.Engine() == sandbox.EngineLandlock {
+		drop, err := s.privateDir()
+		if err != nil {
+			return r, err
+		}
+		defer drop()
+	}
+	io, err := stdio.New(s.relay.Streams(), false)
+	if err != nil {
+		return r, err
+	}
+	group, err := s.limitGroup(r.Workspace)
+	if err != nil {
+		io.Abandon()
+		return r, err
+	}
+	defer s.dropGroup(group)
+	defer stdio.KeepTerminals()()
+	before := s.sensitiveNow()
+	defer func() { r.Born = s.bornInside(before) }()
+	signals := stdio.HoldSignals()
+	defer signals.Stop()
+	up, err := s.raise(r.Workspace, io.Files, group, signals.Starting)
+	defer up.close()
+	if err != nil {
+		s.endBroker(up.broker, r)
+		io.Abandon()
+		return s.notStarted(r, s.Request.Argv[0], err)
+	}
+	s.Home.Watch()
+	signals.Forward(signalled{up}, stopGrace) // at once: the command may already have been sent some
+	io.Started()
+	if err := s.relay.Start(up.interrupt); err != nil {
+		s.Note("%v", err)
+	}
+	err = s.supervise(up, group, r)
+	s.endBroker(up.broker, r)
+	s.Home.End()
+	lost := io.Finish()
+	if lost != nil && r.Exit == 0 {
+		r.Exit = api.ExitOurs // the command may have ended before its output could not be written
+	}
+	return r, errors.Join(err, lost)
+}
+
+// makePlan makes the plan, and says why it cannot be held.
+func (s *Session) makePlan() (err error) {
+	if s.History() {
+		if s.HistoryAt, err = s.HistoryDir(true); err != nil {
+			return err
+		}
+	}
+	if err := s.openDesktop(); err != nil {
+		return err
+	}
+	s.clipboard = s.newClipboard()
+	s.Keyring.Announce()
+	if err := s.Compile(true); err != nil {
+		return err
+	}
+	if err := s.EngineHolds(); err != nil {
+		return err
+	}
+	return s.StrictlyHeld()
+}
+
+// raised are walls that stand, with what works for them outside.
+type raised struct {
+	walls   *sandbox.Walls
+	network *network.Network
+	broker  *brokered // nil without history
+	hands   *hands
+	host    *hostService // nil where nobody asks for host commands
+	still   *stillness
+	desk    atomic.Pointer[supervisor.Server] // nil before it answers
+}
+
+// interrupt refuses what a person is asked about: a signal is on its way to the command.
+func (u *raised) interrupt() {
+	if u.broker != nil && u.broker.keeper != nil {
+		go u.broker.keeper.Interrupt(u.walls.Flush)
+	}
+}
+
+// letEnd is interrupt for a signal that ends the workspace.
+func (u *raised) letEnd() {
+	u.interrupt()
+	u.desk.Load().LetEnd()
+}
+
+func (u *raised) close() {
+	u.host.close()
+	u.network.Close()
+	u.hands.close()
+}
+
+// raise puts the walls up. starting is called once they stand, just before there is a
+// command. What it gives has to be closed also with an error.
+func (s *Session) raise(id string, files [3]*os.File, group *sandbox.Cgroup, starting func()) (u *raised, err error) {
+	u = &raised{still: new(stillness)}
+	if u.network, err = s.openConnections(id); err != nil {
+		return u, err
+	}
+	standing := func(walls *sandbox.Walls) (err error) {
+		starting()
+		if err := u.network.Start(walls, s.Plan); err != nil {
+			return err
+		}
+		if s.Engine() == sandbox.EngineLandlock && len(s.Plan.Roots) == 0 {
+			u.hands.close() // of a start that is tried again
+			u.hands, err = startHands(walls)
+			return err
+		}
+		if len(s.Plan.Roots) > 0 { // the command's own start may be a trapped call
+			u.broker, err = s.startBroker(walls, id)
+		}
+		u.still.add(nil, u.broker)
+		if err == nil && s.ServesHost() {
+			u.walls = walls
+			u.host.close() // of a start that is tried again
+			u.host = s.serveHost(u, id)
+		}
+		return err
+	}
+	early := s.early
+	s.early = nil
+	u.walls, err = sandbox.Launch(s.Plan, hostfacts.SelfExe, early, files, group, standing, s.stopWith)
+	for range maxRestarts {
+		if !goneMeanwhile(err) || s.lookAgain() != nil {
+			break
+		}
+		u.walls, err = sandbox.Launch(s.Plan, hostfacts.SelfExe, nil, files, group, standing, s.stopWith)
+	}
+	return u, err
+}
+
+// maxRestarts bounds how often a start is tried again because what it was about
+// to mask has been renamed or removed since it was found.
+const maxRestarts = 5
+
+func goneMeanwhile(err error) bool {
+	var s *sandbox.SetupError
+	return errors.As(err, &s) && (s.Code == int(syscall.ENOENT) || s.Code == int(syscall.ENOTDIR))
+}
+
+// lookAgain finds anew what globs match and makes a new plan.
+func (s *Session) lookAgain() error {
+	s.Facts.ForgetBelow(s.Place.Project)
+	s.GuardNames()
+	if err := s.ExpandGlobs(); err != nil {
+		return err
+	}
+	return s.Compile(true)
+}
+
+// supervise waits for the command while links, signals and the clock are
+// answered. When it returns nothing inside is alive.
+func (s *Session) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) error {
+	walls, b, n := up.walls, up.broker, up.network
+	s.AddNotes(walls.Notes...)
+	sandbox.ForgetStartCodeLater()
+	var hidden *remask.Watch
+	if s.Engine() != sandbox.EngineLandlock { // which has none
+		hidden = s.watchMasks(walls, b)
+	}
+	defer func() { s.AddNotes(hidden.Close()...) }()
+	desk := s.answerOutside(up, group.Dirs(), r)
+	defer desk.Close()
+	up.desk.Store(desk)
+	n.AnswersTo(desk)
+	s.clipboard.AnswersTo(desk)
+	s.Keyring.Attach(desk)
+	s.desktop.Attach(walls, desk)
+	if b != nil {
+		desk.SetGate(up.still.hold)
+		b.keeper.AnswersTo(desk)
+		b.judge.Tell(s.tellsListed(desk, r.Workspace))
+	}
+	ctx, cancel := s.deadline()
+	defer cancel()
+	timedOut := context.AfterFunc(ctx, func() { s.endByClock(up) })
+	server := &insideServer{walls: walls, callbacksTo: s.Callbacks(), openerLed: s.OpenerLed, record: s.recorder(r), mark: b.mark, clipboard: s.clipboard, keyring: s.Keyring, expired: desk.Expired}
+	server.opener, server.openEnv = s.Opener()
+	server.virtual = s.virtualCommands(filepath.Base(s.Place.Project), r, server.record, desk)
+	server.virtual.bell = terminalBell()
+	if err := serveInside(walls.TakeAPI(), server); err != nil {
+		walls.Kill()
+		return err
+	}
+	up.host.answersTo(desk, server)
+	exit, err := walls.Wait(sandbox.FirstCommand)
+	desk.Close() // before the stage is gone: it thaws what is frozen
+	expired := !timedOut()
+	up.host.close()
+	walls.Close()
+	n.Close()
+	s.desktop.Close()
+	s.Keyring.Close()
+	server.close()
+	if err != nil {
+		return fmt.Errorf("waiting for the command: %w", err)
+	}
+	s.ended(r, exit, expired && s.Policy.Resources.Timeout > 0)
+	return nil
+}
+
+func (s *Session) deadline() (context.Context, context.CancelFunc) {
+	if limit := s.Policy.Resources.Timeout; limit > 0 {
+		return context.WithTimeout(context.Background(), limit)
+	}
+	return context.WithCancel(context.Background())
+}
+
+// endByClock asks the command to end, and after the grace makes it.
+func (s *Session) endByClock(up *raised) {
+	_ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGTERM)
+	_ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGCONT)
+	up.letEnd()
+	time.AfterFunc(stopGrace, func() { _ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGKILL) })
+}
+
+func (s *Session) ended(r *api.Result, e sandbox.Exit, timedOut bool) {
+	r.Exit = e.Code
+	if e.Signal != 0 {
+		r.Signal = unix.SignalName(syscall.Signal(e.Signal))
+		r.Exit = 128 + e.Signal
+	}
+	if timedOut {
+		r.Exit, r.Signal = api.ExitTimeout, ""
+		s.Deny(api.Denial{Code: api.CodeTimeout, Operation: "limit", Subject: s.Request.Argv[0],
+			Message: fmt.Sprintf("the command was ended after %s", s.Policy.Resources.Timeout),
+			Rule:    "timeout", Source: s.Reason(policy.DimTimeout).Source.String(), Hint: "--timeout takes a longer time, 0 for none"})
+	}
+}
+
+// recorder keeps what the inside API reports. It may be called concurrently.
+func (s *Session) recorder(r *api.Result) func(api.Link, *api.Denial) {
+	var mu sync.Mutex
+	refused := 0
+	return func(l api.Link, d *api.Denial) {
+		mu.Lock()
+		defer mu.Unlock()
+		if d != nil {
+			if refused++; refused <= told.MaxDenials {
+				d.Subject = d.Subject[:min(len(d.Subject), told.MaxSubject)]
+				s.Deny(*d)
+			}
+			return
+		}
+		l.Time = time.Now()
+		r.Links = append(r.Links, l)
+		if s.State != nil {
+			if err := s.State.LogLink(l); err != nil {
+				s.Note("%v", err)
+			}
+		}
+	}
+}
+
+// conclude completes the result and writes the denials down.
+func (s *Session) conclude(r *api.Result) {
+	r.Duration = time.Since(r.Started)
+	for _, d := range s.Refused() {
+		d.Time, d.Workspace, d.Project = time.Now(), r.Workspace, s.Place.Project
+		r.Denials = append(r.Denials, d)
+		if s.State != nil {
+			if err := s.State.LogDenial(d); err != nil {
+				s.Note("%v", err)
+				break
+			}
+		}
+	}
+	r.Notes = s.Noted()
+	r.Hidden = s.hiddenSecrets()
+}
+
+// hiddenSecrets names the files of the project that are hidden as secrets, as a person
+// there calls them.
+func (s *Session) hiddenSecrets() (names []string) {
+	add := func(at string) {
+		if rel, ok := strings.CutPrefix(at, s.Place.Project+"/"); ok && len(names) < guard.MaxListed {
+			names = append(names, rel)
+		}
+	}
+	for i := range s.Policy.Rules {
+		if r := &s.Policy.Rules[i]; r.Access == policy.Deny && r.Path != "" && r.Source.Layer == policy.LayerDefault && s.Policy.Lookup(r.Path).Access == policy.Deny {
+			add(r.Path)
+		}
+	}
+	for _, at := range s.hiddenSince {
+		if s.Policy.Lookup(at).Access == policy.Deny {
+			add(at)
+		}
+	}
+	for _, at := range s.Passwords() {
+		add(at)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Changes looks for what the run left in the project.
+func (s *Session) Changes(r *api.Result) Changed { return changedSince(s.Place.Project, r.Started) }
+
+// sensitiveNow are the names to compare at the end: protected ones, and denied
+// names of the project, which may be links to what they hide.
+func (s *Session) sensitiveNow() map[string]string {
+	if s.AsIs() {
+		return nil // nobody's names but the policy's
+	}
+	paths, own := protectednames.Sensitive(&s.Place, s.History()), s.OwnDirs() // these are made and removed by ourselves
+	for _, t := range s.Guarded.Named {
+		if t.Path != "" {
+			paths = append(paths, t.Path)
+		}
+	}
+	for _, r := range s.Policy.Rules {
+		if r.Access == policy.Deny && r.Path != "" && pathname.Within(r.Path, s.Place.Project) && !slices.Contains(own, r.Path) {
+			paths = append(paths, r.Path)
+		}
+	}
+	return protectednames.Present(paths)
+}
+
+// bornInside lists sensitive names that a run has created, turned into something else,
+// or removed although they were to stay: mounts can protect only what exists, and no link.
+func (s *Session) bornInside(before map[string]string) []string {
+	var born []string
+	after := s.sensitiveNow()
+	for path, kind := range after {
+		if was, there := before[path]; was != kind && (there || s.expected == nil || !s.expected(path)) {
+			born = append(born, path)
+		}
+	}
+	for path := range before {
+		if _, still := after[path]; !still && (s.removable == nil || !s.removable(path)) {
+			born = append(born, path)
+		}
+	}
+	for i := range born {
+		born[i] = strings.TrimPrefix(born[i], s.Place.Project+"/")
+	}
+	slices.Sort(born)
+	return born
+}
+
+func newID() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// fewestFiles is what a run takes of descriptors at least, with some to answer with.
+const fewestFiles = 64
+
+// roomForFiles refuses to start what would miss a descriptor on the way, each time
+// another one. The runtime has raised the limit as far as it may.
+func roomForFiles() error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil || now.Cur >= fewestFiles {
+		return err
+	}
+	return &advice.Error{Err: fmt.Errorf("the limit of open files is %d, and carrel takes %d at least", now.Cur, fewestFiles), Hint: "`ulimit -n 1024` raises it, where the hard limit allows that"}
+}
+
+// closeOnExec keeps what our caller left open from reaching the stage.
+func closeOnExec() error {
+	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("closing inherited descriptors: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"carrel/internal/agents"
+	"carrel/internal/api"
+	"carrel/internal/notify"
+	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
+	"carrel/internal/supervisor"
+	"carrel/internal/decide"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// killGrace is how long after the command was killed the whole workspace is.
+const killGrace = 2 * time.Second
+
+// answerOutside begins to answer for a workspace that runs; groups are the directories of
+// its control groups. Where nobody can reach it the run goes on, with a note.
+func (s *Session) answerOutside(up *raised, groups []string, r *api.Result) *supervisor.Server {
+	walls, stage := up.walls, up.walls.PID()
+	freezer, err := supervisor.NewFreezer(stage, groups)
+	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // those: it has ended already
+		s.Note("this workspace cannot be paused: %v", err)
+	}
+	if err == nil {
+		up.still.add(freezer, nil)
+		freezer = up.still
+	}
+	seat := s.seatOfRun(r.Workspace)
+	config := supervisor.Config{
+		ID: r.Workspace, Project: s.Place.Project, Argv: s.Request.Argv, Persona: string(s.Policy.Persona), Backend: s.BackendTold(), Started: r.Started,
+		Dirs: decide.SupervisorDirs(s.Getenv), Freezer: freezer, Agent: s.knownAgent, Stop: stopper(walls, stage),
+		Published: s.PublishedPorts(), Hosts: up.hosts(), Watch: s.desktop.Watch(), Clipboard: s.clipboard.Carry,
+		Ceiling: s.CeilingTold(), Expiry: s.Expiry(), Held: s.CeilingRefuses, Denied: s.outOfTime,
+		Waits: s.notifier(filepath.Base(s.Place.Project)).Tell,
+	}
+	if seat != nil {
+		config.Desktop = seat
+	}
+	server, err := supervisor.Serve(config)
+	seat.answersTo(server)
+	if err != nil {
+		s.Note("`carrel ps`, `pause` and `stop` cannot reach this workspace, and nothing can be approved: %v", err)
+	}
+	return server
+}
+
+// outOfTime tells that the ceiling has expired, also whoever sits in front of a command
+// that stands still from now on.
+func (s *Session) outOfTime(n api.Denial) {
+	s.Deny(n)
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		fmt.Fprintf(os.Stderr, "\r\ncarrel: %s; it is paused, and `carrel stop` ends it\r\n", n.Message)
+	}
+}
+
+// notifier tells the person's desktop of what waits for them, unless they do not want
+// that.
+func (s *Session) notifier(name string) *notify.Notifier {
+	if want := s.Loaded.Settings.ApprovalsNotify; want != nil && !want.V {
+		return nil
+	}
+	return notify.New(name, notify.Address(s.Getenv))
+}
+
+// stopper asks the command to end, then makes it, then ends the stage and with
+// it everything inside. The pidfd is taken now, while the number is the
+// stage's; a workspace that is gone by then is not hurt any more.
+func stopper(walls *sandbox.Walls, stage int) func() {
+	pidfd, err := unix.PidfdOpen(stage, 0)
+	return func() {
+		_ = walls.Signal(sandbox.FirstCommand, syscall.SIGTERM)
+		_ = walls.Signal(sandbox.FirstCommand, syscall.SIGCONT)
+		time.Sleep(stopGrace)
+		_ = walls.Signal(sandbox.FirstCommand, syscall.SIGKILL)
+		time.Sleep(killGrace)
+		if err == nil {
+			_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+		}
+	}
+}
+
+// knownAgent names the agent that a process outside is, "" for none: by the
+// names of its program, or by its command line as recognition reads it.
+func (s *Session) knownAgent(proc supervisor.Process) string {
+	names := []string{proc.Name, filepath.Base(proc.Exe)}
+	if len(proc.Argv) > 0 {
+		names = append(names, filepath.Base(proc.Argv[0]))
+	}
+	for _, a := range agents.Known() {
+		if !a.SharedName && slices.ContainsFunc(a.Executables, func(e string) bool { return slices.Contains(names, e) }) {
+			return a.Name
+		}
+	}
+	host := agents.OSHost("/", s.Place.Home, "", s.Getenv("PATH"), nil)
+	for _, argv := range [][]string{proc.Argv, {proc.Exe}} {
+		if m, ok := agents.Recognise(argv, host); ok {
+			return m.Agent.Name
+		}
+	}
+	return ""
+}
+
+// stopGrace is how long a command has to end after a request to end.
+const stopGrace = 5 * time.Second
+
+// stopSettle is how long after a stop one looks again.
+const stopSettle = 20 * time.Millisecond
+
+// stopWith stops the supervisor when the command has stopped, so that the shell
+// outside sees it and takes its terminal back. A stop typed at the terminal
+// reaches us as well, and its message is handled only after both were
+// continued; so what counts is whether the command is still stopped. Where no
+// terminal is ours to give back, or the clock runs, nothing would wake us.
+func (s *Session) stopWith(w *sandbox.Walls, id uint64, _ syscall.Signal) {
+	if id != sandbox.FirstCommand || s.Policy.Resources.Timeout > 0 || !stdio.InForeground() {
+		return
+	}
+	time.Sleep(stopSettle)
+	if w.IsStopped(id) {
+		_ = unix.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
+}
+
+// signalled is the command of a run, for signals that come from outside.
+type signalled struct{ *raised }
+
+// Signal implements [stdio.Target].
+func (s signalled) Signal(sig syscall.Signal) { _ = s.walls.Signal(sandbox.FirstCommand, sig) }
+
+// Interrupt implements [stdio.Target].
+func (s signalled) Interrupt() { s.interrupt() }
+
+// LetEnd implements [stdio.Target].
+func (s signalled) LetEnd() { s.letEnd() }
