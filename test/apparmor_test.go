@@ -12,6 +12,7 @@ import (
 // user namespaces nor the flag; for these both are taken out first, so that the
 // rest is still read by the real parser. No kernel with AppArmor is asked.
 func TestAppArmorProfile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("apparmor_parser")
 	for _, path := range []string{"/usr/local/bin/carrel", w.bin, "/opt/with space/a,b:c=d/carrel-1.2+3"} {

@@ -206,6 +206,7 @@ func (s *stay) forged() {
 // TestAuditRequired: where it is required, nothing is done that could not be written
 // down; where it is not, work goes on. The log says what it lost.
 func TestAuditRequired(t *testing.T) {
+	t.Parallel()
 	for _, required := range []string{"true", "false"} {
 		w := newWorld(t, ordinary(t))
 		w.mount("tmpfs", w.outside+"/state", "size=4m,mode=0777")
@@ -247,6 +248,7 @@ func TestAuditRequired(t *testing.T) {
 // TestApprovalNotified: the person's desktop is told of what waits, unless they do not
 // want that; nothing inside reaches its bus.
 func TestApprovalNotified(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0]) // a bus wants its user to have an entry in /etc/passwd
 	w.need("dbus-daemon", "dbus-monitor")
 	config := w.write(w.base+"/home/session.conf", `<busconfig><type>session</type><listen>unix:path=`+w.runtime+`/bus</listen>`+

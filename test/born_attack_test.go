@@ -147,6 +147,7 @@ func TestBornRepositoriesRunNothing(t *testing.T) {
 // TestBornConfigurationIsWritten: what is harmless can be written by any program, and is
 // there as soon as the file is closed; copies are whole, and undo knows all of it.
 func TestBornConfigurationIsWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	for _, c := range []struct{ name, script, want string }{
@@ -183,6 +184,7 @@ func TestBornConfigurationIsWritten(t *testing.T) {
 // TestBornConfigurationHeldOpen: who looks at a file that is being written does not wait
 // for the writer, and sees what was there before.
 func TestBornConfigurationHeldOpen(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	out := w.sh(`git init -q sub; exec 3>>sub/.git/config; printf '[core]\n\tfsmonitor = ./x\n' >&3; for i in 1 2 3; do timeout 5 git -C sub config core.bare; timeout 5 cat sub/.git/config | grep -c fsmonitor; done; timeout 5 cp -r sub copy; timeout 5 mv sub/.git/config sub/c; timeout 5 cat sub/c > /dev/null && echo done`, historyOn...)
@@ -197,6 +199,7 @@ func TestBornConfigurationHeldOpen(t *testing.T) {
 // TestBornByTwoRuns: of two runs in one project one makes the HEAD and the other the
 // configuration of the same directories.
 func TestBornByTwoRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true // one run is still there when the other has ended
 	w.repository()
@@ -231,6 +234,7 @@ for i in random.sample(range(1, 301), 300):
 // TestBornByUndo: an undo of a step in between, or of a part, makes no git directory
 // that runs code.
 func TestBornByUndo(t *testing.T) {
+	t.Parallel()
 	for _, undo := range [][]string{{"--step", "2"}, {"--step", "2", "--skip-conflicts"}, {"--step", "2", "--keep-both"}, {"--step", "2", "--force"}, {"--step", "2", "--path", "Z/config"}} {
 		w := newWorld(t, ordinary(t))
 		w.sh("mkdir -p Z/objects Z/refs; printf '[core]\n\tfsmonitor = x\n' > Z/config", historyOn...)
@@ -255,6 +259,7 @@ func TestBornByUndo(t *testing.T) {
 
 // TestGitWaitsForNobody: what git would wait for is not made where it looks.
 func TestGitWaitsForNobody(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.sh("mkfifo p; git init -q sub; rm sub/.git/HEAD; for f in .gitignore .gitattributes .git/index sub/.git sub/.git/HEAD sub/.git/config .git/MERGE_MSG sub/.gitignore; do ! mkfifo $f && ! mv p $f && ! ln p $f; done 2>/dev/null; mv sub/.git/HEAD h 2>/dev/null; test -p p", historyOn...)
@@ -265,6 +270,7 @@ func TestGitWaitsForNobody(t *testing.T) {
 
 // TestGitAsksNobodyInside: no socket is made where git outside asks what has changed.
 func TestGitAsksNobodyInside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	r := w.run(append(historyOn, "--", "python3", "-u", "-c", `
@@ -295,6 +301,7 @@ os.system("git status --porcelain -uno && echo STATUS")`)...)
 
 // TestBornWorkingTree: a repository made inside has no working tree elsewhere.
 func TestBornWorkingTree(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.sh("git init -q sub; ln -s / link; cd sub; for to in ../../link/tmp /tmp ../../../.. ../..; do ! git config core.worktree $to; done 2>/dev/null; cd ..; mkdir -p .git/modules/m; ! git config -f .git/modules/m/config core.worktree ../../../link/tmp; git config -f .git/modules/m/config core.worktree ../../../m && ! mv .git/modules/m m2", historyOn...)
@@ -303,6 +310,7 @@ func TestBornWorkingTree(t *testing.T) {
 // TestBornConfigurationIsReadWhole: of two harmless configurations that take turns no program
 // outside reads half of one and half of the other, which would say something else.
 func TestBornConfigurationIsReadWhole(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	script := `git init -q sub; python3 - <<'P'
@@ -331,6 +339,7 @@ P`
 // TestBornByUndoOfHooks: an undo of one step brings no hook and no link into what has
 // become a git directory since.
 func TestBornByUndoOfHooks(t *testing.T) {
+	t.Parallel()
 	for _, undo := range [][]string{{"--step", "2"}, {"--path", "X/hooks"}, {"--path", "X/logs"}} {
 		w := newWorld(t, ordinary(t))
 		w.repository()
@@ -347,6 +356,7 @@ func TestBornByUndoOfHooks(t *testing.T) {
 // TestBornInAnotherRun: what one run has made a repository of is looked at again when it
 // has been changed by another one meanwhile.
 func TestBornInAnotherRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true // one run is still there when the other has ended
 	w.repository()

@@ -70,6 +70,7 @@ func TestRepositoriesBornInside(t *testing.T) {
 // TestRepositoriesThatWereThere: one that the project holds at the start keeps
 // its configuration and hooks, whatever its directory is called.
 func TestRepositoriesThatWereThere(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{
 		"echo x >> fixture.git/config", "git -C fixture.git config alias.x '!id'", "echo x > fixture.git/hooks/update", "mv fixture.git/hooks fixture.git/h", "ln fixture.git/config c",
 		"mkdir -p h; mv fixture.git/hooks x; mv h fixture.git/hooks", "echo '* x' > fixture.git/info/attributes", "echo x > fixture.git/commondir", "mv fixture.git f; echo x >> f/config",
@@ -96,6 +97,7 @@ func TestRepositoriesThatWereThere(t *testing.T) {
 // TestAskedIsNotMade: whoever asks whether something may be written has not
 // made it.
 func TestAskedIsNotMade(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.outsideSh("mkdir pkg; echo 'gitdir: ../elsewhere' | tee pkg/.git > .gitmodules")

@@ -52,6 +52,7 @@ os.execlp('git', 'git', 'config', 'user.name')`}
 // changes a call's registers or texts on its way. TestBrokerRacesAreRecorded has
 // threads that do so to themselves.
 func TestB6CallsThatChange(t *testing.T) {
+	t.Parallel()
 	const tracer = `L.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]; regs = (ctypes.c_ulonglong * 27)()
 def mkdir(): # another call, with a path below the stack
     at = (regs[19] - 4096) & ~7; evil = b'.devcontainer\0\0\0'
@@ -96,6 +97,7 @@ say('fine')`})
 
 // TestB13CallersThatDie: numbers of dead callers name nobody else's paths.
 func TestB13CallersThatDie(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "callers killed while they are held", want: "fine", body: `for i in range(150):
     p = os.fork()
     if p == 0:
@@ -107,6 +109,7 @@ os.mkdir('last'); say('fine')`})
 // TestB16UnreadableCallers: who is not dumpable is served all the same, also for
 // what its descriptors mean, which procfs hides from an ordinary user.
 func TestB16UnreadableCallers(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "not dumpable", want: "fine", after: "test -d by/undumpable && test -S by/sock && test -f by/moved && test -f by/second || echo EVIL", body: `L.prctl(4, 0, 0, 0, 0); os.mkdir('by'); d = os.open('by', os.O_RDONLY); p = os.open('by', os.O_PATH); f = os.open('file', os.O_RDONLY); s = socket.socket(socket.AF_UNIX)
 r = {'mkdir': t(os.mkdir, 'undumpable', dir_fd=d), 'times': t(os.utime, f, (1, 1)), 'mode': t(os.fchmod, f, 0o640), 'attribute': t(os.setxattr, f, 'user.x', b'y'), 'bind': t(s.bind, 'by/sock'),
     'rename': t(os.rename, 'other', 'moved', dst_dir_fd=p) if not isinstance(t(lambda: open('other', 'x').close()), str) else 'other', 'link': t(os.link, '/proc/self/fd/%d' % f, 'second', dst_dir_fd=d, follow_symlinks=True),
@@ -145,6 +148,7 @@ say(t(os.mkdir, 'made'), t(lambda: open('file', 'a')), t(os.unlink, 'file'), t(o
 
 // TestB17Memory: a path that runs out of its memory is nobody's.
 func TestB17Memory(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "paths", want: "fine", body: `m = mmap.mmap(-1, 8192); at = ctypes.addressof(ctypes.c_char.from_buffer(m)); L.munmap(ctypes.c_void_p(at + 4096), 4096)
 def p(off): return ctypes.c_void_p(at + off)
 m[4090:4096] = b'abcdef'; r = [sys_(83, p(4090), 0o700)]; m[4090:4096] = b'whole\0'; r += [sys_(83, p(4090), 0o700), sys_(83, ctypes.c_void_p(0), 0), sys_(83, ctypes.c_void_p(1), 0), sys_(83, ctypes.c_void_p(at + 4096), 0), sys_(83, ctypes.c_void_p(-1), 0)]
@@ -155,6 +159,7 @@ os._exit(0)`, after: "test ! -e abcdef || echo EVIL"})
 
 // TestB29FreshPrograms: a program that was just written can be started.
 func TestB29FreshPrograms(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "write and start", want: "fine", body: `ok = True
 for i in range(100):
     with open('prog', 'w') as f: f.write('#!/bin/sh\nexit 7\n'); os.fchmod(f.fileno(), 0o755)
@@ -164,6 +169,7 @@ say('fine' if ok else 'OTHER')`})
 
 // TestB14LooksWritable: what programs ask before they write.
 func TestB14LooksWritable(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "access and times", alone: true, want: "fine", body: `ok = os.access('file', os.W_OK) and not os.access('.vscode/tasks.json', os.W_OK)
 fd = os.open('file', os.O_RDONLY); os.utime(fd, (1, 1)); os.fchmod(fd, 0o640); ok = ok and os.stat('file').st_mtime == 1; say('fine' if ok else 'OTHER')`},
 		hostile{name: "file systems", want: "in the project []\nelsewhere []", body: `os.mkdir('gone'); gone = os.open('gone', os.O_RDONLY); os.chdir('gone'); os.rmdir('../gone'); here = os.open('..', os.O_PATH)
@@ -176,6 +182,7 @@ say('elsewhere', [p for p in ('/usr', os.path.dirname(sys.argv[0]), up + '/.vsco
 
 // TestB20Signals: nothing happens twice. (Kernels before 5.19 have no broker.)
 func TestB20Signals(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "storm", want: "fine", body: `signal.signal(signal.SIGALRM, lambda *a: None); signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003); bad = []
 for i in range(1000):
     while True:
@@ -188,6 +195,7 @@ signal.setitimer(signal.ITIMER_REAL, 0); say(bad[:3] or 'fine')`})
 // TestB20Interrupted: EINTR means that nothing was done, and nobody sees one who
 // asked for calls to go on after a signal.
 func TestB20Interrupted(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "EINTR", want: "fine", never: "OTHER", body: `signal.signal(signal.SIGALRM, lambda *a: None); signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002); seen = done = again = 0
 for i in range(3000):
     try: os.mkdir('i%d' % i)
@@ -203,6 +211,7 @@ signal.setitimer(signal.ITIMER_REAL, 0); say('OTHER %d done, %d of %d though res
 // afterwards, with its call done once. A frozen control group cannot be shown
 // here: supervisor's own tests have one of version 2.
 func TestB21StoppedCallers(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "stop and go", want: "fine", body: `p = os.fork()
 if p == 0:
     for i in range(2000): os.close(os.open('q%d' % i, os.O_CREAT|os.O_EXCL))
@@ -248,6 +257,7 @@ s = time.time(); os.mkdir('mine'); say('SLOW' if time.time() - s > 5 else 'fine'
 
 // TestB24SecondListeners: refused, as is what would go around the filter.
 func TestB24SecondListeners(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "a second listener", canary: true, want: "EBUSY", never: "EVIL", body: `L.prctl(38, 1, 0, 0, 0); f = ctypes.create_string_buffer(struct.pack('<HBBI', 6, 0, 0, 0x7fff0000)); p = ctypes.create_string_buffer(struct.pack('<H6xQ', 1, ctypes.addressof(f)))
 r = [sys_(317, 1, 8, p), sys_(425, 8, p), sys_(323, 0)]; say(r, *['EVIL' for x in r if isinstance(x, int)]); os.mkdir('still')`})
 }
@@ -277,6 +287,7 @@ for n in ('host.sock', 'x', 'y'):
 // other files, and may be made. A file system that folds case cannot be
 // mounted by everybody: workspace's own tests know what is decided there.
 func TestB27NamesWithoutCase(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "other letters", alone: true, after: "grep -q EVIL .git/config .vscode/tasks.json && echo EVIL; true", body: `for n in ('.GIT/config', '.Git/hooks/x', '.VSCODE/tasks.json', '.vscode\u200c/tasks.json'): t(os.makedirs, os.path.dirname(n)); t(lambda: open(n, 'w').write('EVIL'))
 fd = t(os.open, 'fold', os.O_RDONLY) if t(os.mkdir, 'fold') is None else -1
 say(t(fcntl.ioctl, fd, 0x40086602, struct.pack('l', 0x40000000)))`})
@@ -284,6 +295,7 @@ say(t(fcntl.ioctl, fd, 0x40086602, struct.pack('l', 0x40000000)))`})
 
 // TestB5SocketsUnderSwitchedNames: bind goes where it was decided.
 func TestB5SocketsUnderSwitchedNames(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "a switched socket name", want: "fine", canary: true, after: "ls out/ | grep -E '^s[0-9]' | sed s/^/EVIL/ | head -3", body: `os.mkdir('a'); stop = time.time() + 2
 flip = subprocess.Popen(['python3', '-c', 'import os,time\nwhile time.time() < %f:\n  os.rename("a", "b"); os.symlink("out", "a"); os.unlink("a"); os.rename("b", "a")' % stop])
 i = 0
@@ -294,6 +306,7 @@ flip.wait(); say('fine')`})
 // TestNewerOpensAreTheKernels: what the broker does not know is continued, and what
 // keeps it from changing anything is native.
 func TestNewerOpensAreTheKernels(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "a longer form", alone: true, want: "held held held", body: `def o(path, flags): return sys_(437, -100, path, ctypes.create_string_buffer(struct.pack('<QQQQ', flags, 0o600 if flags & os.O_CREAT else 0, 0, 0)), 32)
 r = [o(b'file', os.O_WRONLY), o(b'.vscode/tasks.json', os.O_RDWR), o(b'born', os.O_WRONLY | os.O_CREAT)]; say(*['held' if x in ('EACCES', 'EROFS', 'ENOSYS') else x for x in r])`})
 }

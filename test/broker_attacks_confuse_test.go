@@ -30,6 +30,7 @@ s = time.time(); [open('g%d' % i, 'w').close() for i in range(50)]; say('SLOW' i
 
 // TestB8NothingPrivilegedIsLeft: not by a caller with a root of its own either.
 func TestB8NothingPrivilegedIsLeft(t *testing.T) {
+	t.Parallel()
 	body := `fd = os.open('f', os.O_CREAT|os.O_RDWR, 0o755); os.mkdir('jail')
 r = L.unshare(0x10000000); say('userns', r)
 if r == 0: say('chroot', t(os.chroot, 'jail'))
@@ -47,6 +48,7 @@ say('bind', L.mount(b'/proc/self/fd/%d' % fd, b'/tmp', None, 4096, None))`})
 // TestB15ByDescriptor: what a descriptor of a protected file may not do to it,
 // where no mount is in the way: metadata of a repository deeper in the project.
 func TestB15ByDescriptor(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "a file below", canary: true, setup: "git init -q sub; chmod 640 sub/.git/config; touch -d @1000 sub/.git/config", want: "EACCES EACCES EACCES",
 		after: `stat -c '%a %Y' sub/.git/config | grep -qx '640 1000' || echo EVIL`,
 		body: `fd = os.open('sub/.git/config', os.O_RDONLY); say(t(os.fchmod, fd, 0o666), t(os.utime, fd, (1, 1)), t(os.setxattr, fd, 'user.x', b'y'))
@@ -55,6 +57,7 @@ for how in ('/proc/self/fd/%d' % fd, '/dev/fd/%d' % fd): t(os.chmod, how, 0o666)
 
 // TestB18Dots: ".." is the parent of where a link leads, not of the link.
 func TestB18Dots(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "dots behind a link", alone: true, want: "fine", after: "test -d e/made && test -f e/file && test ! -e d/made && test ! -e d/file || echo EVIL", body: `os.mkdir('d'); os.makedirs('e/f'); os.symlink('../e/f', 'd/l'); os.symlink(os.getcwd() + '/e/f', 'd/abs')
 os.mkdir('d/l/../made'); os.close(os.open('d/abs/../file', os.O_CREAT|os.O_WRONLY, 0o600)); say('fine')`})
 }
@@ -62,6 +65,7 @@ os.mkdir('d/l/../made'); os.close(os.open('d/abs/../file', os.O_CREAT|os.O_WRONL
 // TestB18ResolvesInTheCallersRoot: no form of resolving leads through the
 // supervisor's own root.
 func TestB18ResolvesInTheCallersRoot(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "openat2 with conditions", want: "fine", never: "HOST", body: `os.mkdir('d'); os.symlink(os.getcwd() + '/d', 'abs'); here = os.open('.', os.O_RDONLY)
 def mnt(fd): return [l.split()[1] for l in open('/proc/self/fdinfo/%d' % fd) if l.startswith('mnt_id')][0]
 a = os.open('d/a', os.O_CREAT|os.O_RDWR, 0o600)
@@ -75,6 +79,7 @@ say('fine')`})
 
 // TestB25Bind: a socket's name is the file that was asked for.
 func TestB25Bind(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "a name with an at sign", want: "file True", body: `s = socket.socket(socket.AF_UNIX); say(t(s.bind, '@evil')); say('file', os.path.exists('@evil')); say(s.getsockname())`},
 		hostile{name: "its text stays", want: "d/sock ./d/other abstract", body: `os.mkdir('d'); names = []
 for n in ('d/sock', './d/other'): s = socket.socket(socket.AF_UNIX); s.bind(n); names.append(s.getsockname()); s.listen(); c = socket.socket(socket.AF_UNIX); c.connect(n)
@@ -92,6 +97,7 @@ def mv(a, b): say(t(os.rename, a, b))
 
 // TestB28NamesThatBecomeProtected: whatever a directory is made of.
 func TestB28NamesThatBecomeProtected(t *testing.T) {
+	t.Parallel()
 	after := `for f in sub/.git/hooks/pre-commit sub/.git/modules/m/hooks/pre-commit sub/.git/worktrees/m/hooks/pre-commit race*/.git/hooks/pre-commit conf/a; do if test -x $f; then echo EVIL $f; fi; done; true`
 	hook := `os.makedirs('x/h'); open('x/h/pre-commit', 'w').write('#!/bin/sh\necho EVIL\n'); os.chmod('x/h/pre-commit', 0o755)
 `
@@ -123,6 +129,7 @@ flip.wait()`})
 
 // TestB19Umask: a file gets the umask that holds when it is made.
 func TestB19Umask(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "changed by another thread", want: "fine", body: `os.umask(0o022); want = [0o022, 0]; bad = []; stop = time.time() + 4
 def make(k):
     n = 0

@@ -9,6 +9,7 @@ import (
 
 // TestB1MasksHold: masked and denied content cannot be had through the broker.
 func TestB1MasksHold(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "every way to a masked file", canary: true, body: `for f in ('.env', 'keys/k'):
     for fl in (os.O_RDWR, os.O_RDWR|os.O_CREAT, os.O_RDONLY|os.O_CREAT, os.O_WRONLY|os.O_APPEND, os.O_PATH, os.O_RDWR|os.O_NOFOLLOW):
         for how in (f, '/proc/self/cwd/' + f, '/proc/self/root' + os.getcwd() + '/' + f, '/proc/%d/cwd/' % os.getpid() + f, 'x/../' + f, '//' + os.getcwd() + '/./' + f):
@@ -27,6 +28,7 @@ say([open(n).read() for n in ('l', 'r', 'l2', 'l3', 'moved/k') if os.path.exists
 // TestB2NoWritableReopen: a descriptor for reading never becomes one for
 // writing, whatever its name in procfs; what is named so is decided and recorded.
 func TestB2NoWritableReopen(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "every name of a descriptor", canary: true, want: "changed", after: "cat .vscode/tasks.json .git/config", body: `import threading
 for p in ('.vscode/tasks.json', '.git/config'):
     for fl in (os.O_RDONLY, os.O_RDONLY|os.O_CREAT, os.O_RDONLY|os.O_TRUNC if os.environ.get('CARREL') == '1' else os.O_RDONLY, os.O_PATH):
@@ -51,6 +53,7 @@ if isinstance(g, int): os.write(g, b'changed'); say('changed')`})
 // Even so a descriptor for reading gives no more, and what another gives is the
 // file that it was granted for, which is in the record.
 func TestB2WithoutLandlock(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "in mounts of one's own", flags: []string{"--nested", "full"}, want: "EROFS EROFS EROFS", never: "GOT", after: "cat .git/config file", body: `ro = [os.open('.git/config', os.O_RDONLY), os.open('file', os.O_RDONLY|os.O_CREAT), os.open('seen', os.O_RDONLY|os.O_CREAT, 0o600)]
 log = os.open('log', os.O_CREAT|os.O_WRONLY|os.O_APPEND, 0o600); say(L.unshare(0x10020000))
 say(*[t(os.open, '/proc/self/fd/%d' % n, os.O_RDWR) for n in ro])
@@ -110,6 +113,7 @@ sys.exit(7 if got == 'SECRET\n' else 8)`
 
 // TestB4NoDescriptorsOfOurs: a command has its three, and sees none of the stage's.
 func TestB4NoDescriptorsOfOurs(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "descriptors", want: "[0, 1, 2]", never: "OPENED", body: `say([n for n in range(3, 1024) if not isinstance(t(os.fstat, n), str)] or [0, 1, 2])
 for n in range(64):
     g = t(os.open, '/proc/1/fd/%d' % n, os.O_PATH)
@@ -121,6 +125,7 @@ for n in ('root', 'cwd', 'ns/mnt'):
 
 // TestB5NoDirectories: no granted descriptor is a directory's; ".." stays below the root.
 func TestB5NoDirectories(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "up", canary: true, never: "MIRROR", body: `import os.path
 def mount(fd): return [l.split()[1] for l in open('/proc/self/fdinfo/%d' % fd) if l.startswith('mnt_id')][0]
 ours = {l.split()[0] for l in open('/proc/self/mountinfo')}
@@ -145,12 +150,14 @@ for n in ('out/EVIL', 'out/../outside/EVIL'):
 // TestB7NobodyElsesFiles: hands have the caller's user and no capability. As
 // root only: nobody else can be asked to touch another user's files and be able.
 func TestB7NobodyElsesFiles(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "as root", root: true, canary: true, setup: "echo kept > o; chmod 600 o; mkdir od; echo kept > od/f; chmod 700 od; chown -R 4242:4242 o od", after: "cat o od/*; stat -c 'EVIL %a %u' o | grep -v ' 600 4242'; true",
 		body: `for f in (lambda: open('o', 'a').write('EVIL'), lambda: open('od/g', 'w').write('EVIL'), lambda: os.chmod('o', 0o4755), lambda: os.chown('o', 0, 0), lambda: os.utime('o', (1, 1)), lambda: os.setxattr('o', 'user.x', b''), lambda: os.truncate('od/f', 0), lambda: os.link('o', 'l'), lambda: open('l', 'a').write('EVIL')): say(t(f))`})
 }
 
 // TestB11HardLinks: none from what is protected or elsewhere.
 func TestB11HardLinks(t *testing.T) {
+	t.Parallel()
 	hold(t, hostile{name: "every source", canary: true, alone: true, setup: "git init -q sub", after: "cat .git/config .vscode/tasks.json sub/.git/config", body: `for i, f in enumerate(('sub/.git/config', '.git/config', '.vscode/tasks.json', '.git/hooks/pre-commit.sample', 'out/s')):
     n = 'l%d' % i; say(t(os.link, f, n)); fd = t(os.open, f, os.O_RDONLY)
     if isinstance(fd, int): L.linkat(fd, b'', -100, n.encode(), 0x1000); L.linkat(-100, b'/proc/self/fd/%d' % fd, -100, n.encode(), 0x400)
@@ -165,6 +172,7 @@ for n in (b'.vscode/new', b'.envrc', b'.git/hooks/post-commit'):
 // TestB12ForeignRoots: who has a root or mounts of its own changes nothing of
 // the project by name, not even with directories that it brought along.
 func TestB12ForeignRoots(t *testing.T) {
+	t.Parallel()
 	body := `d = os.open('.', os.O_RDONLY); os.mkdir('jail'); os.mkdir('jail/in'); say(L.unshare(%s))
 %s
 fs = [lambda: os.mkdir('EVIL', dir_fd=d), lambda: os.open('EVIL', os.O_CREAT|os.O_WRONLY, dir_fd=d), lambda: os.unlink('file', dir_fd=d), lambda: os.rename('file', 'EVIL', src_dir_fd=d, dst_dir_fd=d)]

@@ -68,6 +68,7 @@ print sysopen(my $h, "/proc/self/fd/" . fileno($r), O_RDWR) ? "opened to write\n
 // TestNamelessIsRead: O_CREAT asks for no writing where the file is there. (Found by
 // TestDifferential, seed 703420517.)
 func TestNamelessIsRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t)) // root writes whatever the mode is, outside
 	want := w.plain("perl", "-e", nameless)
 	if got := w.run("--", "perl", "-e", nameless); want.out != "content\nrefused\n" || got.out != want.out {
@@ -86,6 +87,7 @@ chmod 0600, $f; print sysopen(my $h, "/proc/self/fd/" . fileno($f), O_RDONLY | O
 // TestRefusedOpenCutsNothing: a file whose opening is refused keeps its content. (Found by
 // TestDifferential, seed 912756779.)
 func TestRefusedOpenCutsNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	want := w.plain("perl", "-e", notCut)
 	if got := w.run("--", "perl", "-e", notCut); want.out != "refused\n7\nopened\n0\n" || got.out != want.out {

@@ -203,6 +203,7 @@ func TestCeilingIsNotWidened(t *testing.T) {
 
 // TestPermissionsCommands: what the commands print, for people and programs.
 func TestPermissionsCommands(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	show := func(args ...string) (v struct {
 		Configured, Restricted, Expired, Same, Valid bool

@@ -145,6 +145,7 @@ func TestCeilingIsFrozen(t *testing.T) {
 // TestCeilingRaced: while a file changes under the starts, each workspace that comes up
 // holds one of its contents, and tells that one's hash.
 func TestCeilingRaced(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	narrow, wide := w.write(w.outside+"/narrow.json", `{"network": {"mode": "disabled"}}`), w.write(w.outside+"/wide.json", `{}`)
 	hash := func(file string) string {
@@ -262,6 +263,7 @@ func TestCeilingReadOnlyProject(t *testing.T) {
 
 // TestCeilingInTheProtocol: the supervisor itself holds a raw request to the ceiling.
 func TestCeilingInTheProtocol(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, self())
 	own := w.write(w.outside+"/own.json", `{"apps": {"allow": ["/usr/bin/touch", "bash", "readlink"]}, "display": "none"}`)
 	s := w.stays("raw", "--permissions", own, "--nested", "none")

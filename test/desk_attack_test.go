@@ -16,6 +16,7 @@ import (
 // beyond the standard descriptors, a pipe that somebody reads to its end or a lock, is
 // not open in the workspace's supervisor.
 func TestDeskHoldsNothingOfItsStarter(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	r, held, err := os.Pipe()
 	w.must(err)
@@ -42,6 +43,7 @@ func TestDeskHoldsNothingOfItsStarter(t *testing.T) {
 // TestDeskAttachWithoutKeys: attach where the screen is a terminal and the keys are not
 // is refused in words.
 func TestDeskAttachWithoutKeys(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	if r := w.plain(w.bin, "start", "keys"); r.code != 0 {
 		t.Fatal(r)
@@ -59,6 +61,7 @@ func TestDeskAttachWithoutKeys(t *testing.T) {
 // TestDeskOfAnotherEngine: a workspace within walls that are made otherwise is not the
 // one that was asked for.
 func TestDeskOfAnotherEngine(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("bwrap")
 	if r := w.plain(w.bin, "start", "walls", "--history", "off"); r.code != 0 {
@@ -76,6 +79,7 @@ func TestDeskOfAnotherEngine(t *testing.T) {
 // TestDeskLeftBehind: many commands that leave something behind cost a look at the
 // processes now and then, and not one for each.
 func TestDeskLeftBehind(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	if r := w.plain(w.bin, "start", "left"); r.code != 0 {
 		t.Fatal(r)

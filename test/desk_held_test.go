@@ -59,6 +59,7 @@ func TestDeskHeld(t *testing.T) {
 
 // TestDeskInBubblewrap: a workspace that stays within the system's bubblewrap is as any.
 func TestDeskInBubblewrap(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("bwrap")
 	s := w.stays("wrapped", "--engine", "bubblewrap", "--history", "off", "--network", "local")

@@ -12,6 +12,7 @@ import (
 // is started after it has tried is found and ended with all that it has started. Limits
 // of its own and of its children are its own.
 func TestKillAfterLimits(t *testing.T) {
+	t.Parallel()
 	for name, flags := range map[string][]string{"namespaces": nil, "bubblewrap": {"--engine", "bubblewrap", "--history", "off", "--network", "local"}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, ordinary(t)) // bubblewrap does not hold root

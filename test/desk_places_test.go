@@ -29,6 +29,7 @@ func (w *world) fill(file string) {
 // TestDeskFullDisk: where nothing can be written down nothing is started; what runs
 // goes on, and can be held and stopped.
 func TestDeskFullDisk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.mount("tmpfs", w.outside+"/state", "size=4m,mode=0777")
 	w.setenv("XDG_STATE_HOME", w.outside+"/state")

@@ -107,6 +107,7 @@ func (s *stay) lastStep(command string) (n uint64) {
 
 // TestDeskOpenStep: a step that goes on is told with what it has come to.
 func TestDeskOpenStep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.project+"/old", "one\n")
 	w.write(w.project+"/going", "gone\n")

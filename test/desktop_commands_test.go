@@ -37,6 +37,7 @@ func (s *stay) file(name string) []byte {
 // TestDesktopPictures: a picture of the screen, of a part and of a window, in each
 // format, and none where nothing has changed.
 func TestDesktopPictures(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xterm")
 	s := w.stays("pictures", "--display", "virtual", "--size", "800x600")
@@ -96,6 +97,7 @@ func TestDesktopPictures(t *testing.T) {
 
 // TestDesktopWindows: windows are listed, waited for and changed.
 func TestDesktopWindows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xterm")
 	s := w.stays("windows", "--display", "virtual")
@@ -176,6 +178,7 @@ func TestDesktopWindows(t *testing.T) {
 
 // TestDesktopInput: each kind of input arrives at a program as what it is.
 func TestDesktopInput(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xev", "xterm")
 	s := w.stays("input", "--display", "virtual", "--size", "1000x800")
@@ -240,6 +243,7 @@ func TestDesktopInput(t *testing.T) {
 // TestDesktopLongText: much text arrives whole and in order; what begins with dashes is
 // text.
 func TestDesktopLongText(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xterm")
 	s := w.stays("long", "--display", "virtual")
@@ -280,6 +284,7 @@ func TestDesktopLongText(t *testing.T) {
 
 // TestDesktopClipboard: what programs copy is read, and what is set they paste.
 func TestDesktopClipboard(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "xclip")
 	s := w.stays("clips", "--display", "virtual")
@@ -325,6 +330,7 @@ func TestDesktopClipboard(t *testing.T) {
 
 // TestDesktopScreen: size, stillness, and a video of it.
 func TestDesktopScreen(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xterm", "ffmpeg", "ffprobe", "xdpyinfo")
 	s := w.stays("screen", "--display", "virtual", "--size", "1000x700")

@@ -11,6 +11,7 @@ import (
 
 // TestDesktopRefusals: what cannot be done is said in words, and nothing half-done stays.
 func TestDesktopRefusals(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox")
 	s, blind := w.stays("seen", "--display", "virtual", "--size", "640x480"), w.stays("blind")
@@ -76,6 +77,7 @@ func TestDesktopRefusals(t *testing.T) {
 // TestDesktopHiddenElements: an item of a menu that nobody has opened is found and used
 // where it is asked for, and is not in the way otherwise.
 func TestDesktopHiddenElements(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "mousepad", "dbus-daemon")
 	s := w.stays("hidden", "--display", "virtual")
@@ -110,6 +112,7 @@ func TestDesktopHiddenElements(t *testing.T) {
 
 // TestDesktopComputer: the actions of a model, with its coordinates.
 func TestDesktopComputer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xterm")
 	s := w.stays("model", "--display", "virtual", "--size", "1280x800")
@@ -162,6 +165,7 @@ func TestDesktopComputer(t *testing.T) {
 // TestDesktopModes: who may act in which mode, inside and outside; what is under way ends
 // with the mode, and nothing stays pressed.
 func TestDesktopModes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xdotool", "xev")
 	s := w.stays("modes", "--display", "virtual")

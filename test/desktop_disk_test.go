@@ -14,6 +14,7 @@ import (
 // TestDesktopFullDisk: where the disks of a workspace are full its desktop is there; what
 // cannot be written is told with the name of the file, and no half of it stays.
 func TestDesktopFullDisk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "xterm", "ffmpeg", "ffprobe")
 	w.litter = true
@@ -91,6 +92,7 @@ func TestDesktopFullDisk(t *testing.T) {
 // TestDesktopOutputs: a link in the place of a picture or a video is replaced, so that a
 // program that puts one into the project writes nowhere else; a pipe is written to.
 func TestDesktopOutputs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "ffmpeg")
 	s := w.stays("links", "--display", "virtual")

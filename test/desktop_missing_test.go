@@ -70,6 +70,7 @@ func TestDesktopProgramsMissing(t *testing.T) {
 // TestDesktopNowhere: in a workspace without a desktop, in one that has ended and in one
 // that never was each command says so, what to do about it, and nothing else.
 func TestDesktopNowhere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb")
 	w.stays("blind")

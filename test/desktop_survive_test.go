@@ -37,6 +37,7 @@ func ends(t *testing.T, what string, c <-chan result) result {
 // TestDesktopServerKilled: requests that are under way when the server dies are told so,
 // and the next ones find a new one.
 func TestDesktopServerKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "xdpyinfo")
 	s := w.stays("killed", "--display", "virtual")
@@ -65,6 +66,7 @@ func TestDesktopServerKilled(t *testing.T) {
 // itself keeps nobody outside from looking and acting. The server may be held for five
 // seconds.
 func TestDesktopGrabs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xterm")
 	for _, what := range []string{"server", "keyboard", "pointer"} {
@@ -178,6 +180,7 @@ func (w *world) foreign(name string, env []string, args func(number int) []strin
 
 // TestDesktopForeignServers: displays of others above 1000 are neither taken nor touched.
 func TestDesktopForeignServers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "Xvnc", "Xephyr", "xdpyinfo")
 	host := w.hostDisplay()
@@ -242,6 +245,7 @@ except OSError as e: print(repr(e))`
 // TestDesktopStrangers: another user of the machine reaches neither the display, nor its
 // cookie, nor the supervisor, even where the way there was left open.
 func TestDesktopStrangers(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("holding a process of another user takes root")
 	}
@@ -313,6 +317,7 @@ if os.fork() == 0: time.sleep(1000)
 // TestDesktopConnectionHandedOn: a window is its app's also when the process that connected
 // has ended, whose number may be anybody's.
 func TestDesktopConnectionHandedOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "python3")
 	s := w.stays("handed", "--display", "virtual")

@@ -223,6 +223,7 @@ func (w *world) giveTo(dir string) {
 // history knows; none of it is ever on the person's displays, while other workspaces
 // with displays run.
 func TestDesktopPrograms(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xterm", "mousepad", "featherpad", "chromium", "weston", "xclock", "dbus-daemon")
 	w.litter = true // sockets of the compositor come and go

@@ -12,6 +12,7 @@ import (
 
 // TestDesktopGTK4: a program of GTK 4 is seen, found in the accessibility tree and used.
 func TestDesktopGTK4(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "dbus-daemon", "gtk4-demo-application")
 	s := w.stays("gtk4", "--display", "virtual")
@@ -37,6 +38,7 @@ func TestDesktopGTK4(t *testing.T) {
 
 // TestDesktopQt6: the same of Qt 6.
 func TestDesktopQt6(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "dbus-daemon")
 	s := w.stays("qt6", "--display", "virtual")
@@ -86,6 +88,7 @@ func TestDesktopDebugPort(t *testing.T) {
 // TestDesktopInputMethods: a program that asks for an input method, of which a workspace
 // has none, opens all the same, and takes what is typed.
 func TestDesktopInputMethods(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xterm", "mousepad", "featherpad")
 	s := w.stays("methods", "--display", "virtual")

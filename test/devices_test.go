@@ -14,6 +14,7 @@ import (
 // as a standard descriptor, and not change its node, which is everybody's. Its
 // own terminals and what it opens for itself it may.
 func TestInheritedDevices(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("making a device node takes root")
 	}

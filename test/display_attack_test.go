@@ -10,6 +10,7 @@ import (
 // TestVirtualDisplayManagerReplaced: any program may have the window manager replaced,
 // which ends then, and end itself. The built-in one takes its place.
 func TestVirtualDisplayManagerReplaced(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "openbox", "xprop")
 	s := w.stays("replaced", "--display", "virtual")

@@ -136,6 +136,7 @@ func TestHostDisplay(t *testing.T) {
 
 // TestPersonaIsDecidedOutside: nothing that the project says changes it.
 func TestPersonaIsDecidedOutside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.setenv("DISPLAY", ":77")
 	for _, v := range []struct{ name, value, want string }{
@@ -250,6 +251,7 @@ s.handle_request()
 
 // TestNoCallbackUnasked: without the person's word nothing listens outside.
 func TestNoCallbackUnasked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	port := freePort(t)
 	cmd := w.startInside(fmt.Sprintf("xdg-open 'http://x/?redirect_uri=http://localhost:%d/cb' 2>/dev/null; echo ready; sleep 30", port))
@@ -265,6 +267,7 @@ func TestNoCallbackUnasked(t *testing.T) {
 // TestCallbackPortsAreBounded: a program inside must not open the host's
 // loopback at will.
 func TestCallbackPortsAreBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.home+"/.config/carrel/config.yaml", "open_urls: browser\n")
 	taken := w.listen("tcp4", "127.0.0.1:0").Addr().(*net.TCPAddr).Port
@@ -294,6 +297,7 @@ func TestCallbackPortsAreBounded(t *testing.T) {
 
 // TestJSONResult: the machine-readable end of a run.
 func TestJSONResult(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	r := w.run("--json", "--", "sh", "-c", "xdg-open https://example.com/ 2>/dev/null; xdg-open file:///x 2>/dev/null; echo x > new; exit 3")
 	var got struct {
@@ -327,6 +331,7 @@ func freePort(t *testing.T) int {
 // TestX11ClientFindsNoServer: a client that looks in the usual places without
 // any variable finds nothing either.
 func TestX11ClientFindsNoServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.x11Socket()
 	for _, network := range []string{"closed", "local", "open"} {
@@ -340,6 +345,7 @@ func TestX11ClientFindsNoServer(t *testing.T) {
 // TestBrowserIsItself: the name by which links are opened may lead to a browser; that
 // stays the program it is.
 func TestBrowserIsItself(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	browser, err := filepath.EvalSymlinks("/usr/bin/x-www-browser")
 	if err != nil || filepath.Base(browser) == "x-www-browser" {

@@ -104,6 +104,7 @@ func TestVirtualDisplay(t *testing.T) {
 // TestVirtualDisplayCookie: who does not have the cookie is not let in, and the one
 // that programs have is not the server's.
 func TestVirtualDisplayCookie(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "xdpyinfo")
 	if r := w.run("--display", "virtual", "--size", "800x600", "--", "sh", "-c", "xdpyinfo | grep dimensions"); !strings.Contains(r.out, " 800x600 pixels") {
@@ -124,6 +125,7 @@ func TestVirtualDisplayCookie(t *testing.T) {
 // TestVirtualDisplayBegins: a run has a server when it uses one, a workspace that stays
 // from the start; a lost server is told of and followed by another one.
 func TestVirtualDisplayBegins(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "xdpyinfo")
 	look := `echo $DISPLAY > d; while [ ! -e %s ]; do sleep 0.01; done; %s`
@@ -167,6 +169,7 @@ func TestVirtualDisplayBegins(t *testing.T) {
 // TestVirtualDisplayKeymap: the keyboard map is compiled once, programs may load others,
 // and what was kept and cannot be used is compiled anew.
 func TestVirtualDisplayKeymap(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "setxkbmap", "xkbcomp")
 	kept := w.home + "/.local/state/carrel/keymap"
@@ -219,6 +222,7 @@ func TestVirtualDisplayKeymap(t *testing.T) {
 // TestVirtualDisplayKilledSupervisor: everything ends with it, and what it leaves in
 // its directory goes at the next start; what is not its own stays.
 func TestVirtualDisplayKilledSupervisor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	w.need("Xvfb", "xdpyinfo")
@@ -274,6 +278,7 @@ sys.exit(subprocess.call(sys.argv[1:]))`
 // TestVirtualDisplayBesieged: where somebody holds all numbers that are taken in order there
 // still is a display, and programs of all kinds know its number.
 func TestVirtualDisplayBesieged(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("making a network namespace takes root")
 	}
@@ -297,6 +302,7 @@ func TestVirtualDisplayBesieged(t *testing.T) {
 // TestVirtualDisplayEngines: bubblewrap has it; with landlock the workspace has none, says
 // so, and never gets the person's.
 func TestVirtualDisplayEngines(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.setenv("DISPLAY", ":77")
 	if r := w.run("--engine", "bubblewrap", "--history", "off", "--network", "closed", "--display", "virtual", "--", "sh", "-c", "xdpyinfo | grep -c ^name"); r.out != "1\n" {
@@ -311,6 +317,7 @@ func TestVirtualDisplayEngines(t *testing.T) {
 // TestVirtualDisplayControl: what programs may do to each other's windows follows the
 // mode of the workspace.
 func TestVirtualDisplayControl(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "xdotool")
 	s := w.stays("held", "--display", "virtual")
@@ -329,6 +336,7 @@ func TestVirtualDisplayControl(t *testing.T) {
 // TestVirtualDisplayMissing: where Xvfb is not installed the workspace starts without
 // a display, says so, and never gets the person's.
 func TestVirtualDisplayMissing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.setenv("DISPLAY", ":77")
 	w.without("/usr/bin/Xvfb")

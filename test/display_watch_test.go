@@ -80,6 +80,7 @@ func (s *stay) typesInto(name string) (typed func() string) {
 // TestWatch: a person sees the desktop, types while it is taken over and at no other
 // time, and nothing is left of it.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "x11vnc", "xterm", "xprop", "openbox")
 	s := w.stays("watched", "--display", "virtual", "--size", "800x600")
@@ -170,6 +171,7 @@ func memory(pid int) string {
 
 // TestWatchWho: passwords hold, other users do not come as far, and programs only look.
 func TestWatchWho(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "x11vnc", "xterm", "xprop", "openbox")
 	s := w.stays("guarded", "--display", "virtual")
@@ -240,6 +242,7 @@ func lastText(s *stay, kind string) (text string) {
 // TestWatchLosses: viewers, servers and displays that are killed end each other, and the
 // next one gets new ones.
 func TestWatchLosses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "x11vnc")
 	s := w.stays("lossy", "--display", "virtual", "--size", "640x480")
@@ -285,6 +288,7 @@ func TestWatchLosses(t *testing.T) {
 // TestWatchStays: with display.watch_vnc a desktop can be watched as long as the
 // workspace runs, also of a single command.
 func TestWatchStays(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "x11vnc")
 	w.configured("display:\n  mode: virtual\n  watch_vnc: true\n")
@@ -314,6 +318,7 @@ func TestWatchStays(t *testing.T) {
 
 // TestWatchInAViewer: TigerVNC's viewer, on a display that stands for the person's.
 func TestWatchInAViewer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "x11vnc", "xterm", "xprop", "openbox", "vncviewer", "xdotool", "xwininfo")
 	w.hostDisplay()
@@ -349,6 +354,7 @@ func TestWatchInAViewer(t *testing.T) {
 
 // TestWatchMissing: without x11vnc the workspace works, and who wants to watch is told.
 func TestWatchMissing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "xdpyinfo", "x11vnc")
 	w.configured("display:\n  watch_vnc: true\n")

@@ -228,6 +228,7 @@ func noDescriptor(d *desk) {
 // TestLandlockEndsForks: what forks all the time, in sessions of its own, ends with
 // its run, whoever is killed.
 func TestLandlockEndsForks(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, column{"landlock", []string{"--engine", "landlock"}, nil}, engineCase{})
 	d.litter = true
 	// The limit is of all processes of the user, and other tests have theirs.
@@ -253,6 +254,7 @@ func TestLandlockEndsForks(t *testing.T) {
 // TestLandlockKeepsItsProgram: what a mount would keep unchanged and at its name,
 // and no rule speaks of, is the broker's to keep.
 func TestLandlockKeepsItsProgram(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, column{"landlock", []string{"--engine", "landlock"}, nil}, engineCase{history: "on"})
 	own := d.project + "/bin/sub/carrel"
 	d.write(d.project+"/bin/sub/other", "x")
@@ -270,6 +272,7 @@ func TestLandlockKeepsItsProgram(t *testing.T) {
 // TestLandlockMetadata: what Landlock does not see is changed where files may be
 // written, by name and by descriptor, and nowhere else.
 func TestLandlockMetadata(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, column{"landlock", []string{"--engine", "landlock"}, nil}, engineCase{})
 	shown, hidden := d.write(d.outside+"/shown/own", "x"), d.write(d.outside+"/hidden", "x")
 	d.must(os.Symlink(shown, d.project+"/link"))

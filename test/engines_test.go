@@ -180,6 +180,7 @@ func TestEnginesManual(t *testing.T) {
 // helps. An engine that was asked
 // for is not replaced by another, and a project's file asks for none.
 func TestNoEngine(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("making a setuid program takes root")
 	}
@@ -215,6 +216,7 @@ func TestNoEngine(t *testing.T) {
 // TestDefaultLooksAtNoEngine: a start with namespaces of its own runs no other
 // program, so that it costs no more than it did.
 func TestDefaultLooksAtNoEngine(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("strace")
 	trace := func(flags ...string) string {

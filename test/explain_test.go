@@ -90,6 +90,7 @@ func (w *world) checkAccess(flags []string, path, access string) {
 
 // TestExplainRefusesWhatRunRefuses with the same words.
 func TestExplainRefusesWhatRunRefuses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	ceiling := w.write(w.outside+"/ceiling.yaml", "network: closed\n")
 	for _, flags := range [][]string{{"--network", "open", "--permissions", ceiling}, {"--read", w.outside + "/nothing"}, {"--nested", "x"}, {"--deny", ""}} {
@@ -102,6 +103,7 @@ func TestExplainRefusesWhatRunRefuses(t *testing.T) {
 
 // TestCeiling: the most that may be granted, whatever is asked for.
 func TestCeiling(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	ceiling := w.write(w.outside+"/ceiling.yaml", "network: local\nnested: none\n")
 	if r := w.run("--permissions", ceiling, "--network", "open", "--", "true"); r.code != 125 || !strings.Contains(r.err, "network") || !strings.Contains(r.err, "ceiling.yaml:1") {

@@ -158,6 +158,7 @@ func TestFileToolsDenied(t *testing.T) {
 // TestFileToolsOddFiles: what is no file does not hold a tool up, and a link out of
 // the project leads where the walls let it.
 func TestFileToolsOddFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, self())
 	w.must(syscall.Mkfifo(w.project+"/fifo", 0o600))
 	w.own(w.project + "/fifo")

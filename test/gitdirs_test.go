@@ -105,6 +105,7 @@ func TestOtherGitDirectoriesGoAndCome(t *testing.T) {
 // TestOtherGitDirectoriesWork: everyday work goes on in them, also where their
 // configuration names something, and they can be removed.
 func TestOtherGitDirectoriesWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.outsideSh(bareRepository + "core.hooksPath bh; mkdir bare.git/bh; printf '#!/bin/sh\\n' > bare.git/bh/update; " + separate + "core.hooksPath hk; mkdir sepw/hk; echo x > sepw/hk/x")
@@ -124,6 +125,7 @@ func TestOtherGitDirectoriesWork(t *testing.T) {
 // TestReferencesAreNoPrograms: a branch may have the name of a program that the user's
 // configuration names, and is one by no text that it gets.
 func TestReferencesAreNoPrograms(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	w.repository()

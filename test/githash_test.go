@@ -75,6 +75,7 @@ func TestIndexesOfOtherHashes(t *testing.T) {
 
 // TestOtherHashesWork: repositories with long names of objects are made, copied and removed.
 func TestOtherHashesWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.sh(`set -e
@@ -89,6 +90,7 @@ func TestOtherHashesWork(t *testing.T) {
 // TestOtherHashesGo: such a repository is removed at once by a later run, whatever its index
 // would say if it were read in another way, and comes back as it was.
 func TestOtherHashesGo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.sh(`set -e

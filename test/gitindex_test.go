@@ -95,6 +95,7 @@ func TestIndexesBeforeDirectories(t *testing.T) {
 
 // TestIndexIsNotCut: a part of an index may say something else than the whole of it.
 func TestIndexIsNotCut(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && echo x > f && git add f && git commit -q -m one")
 	for _, name := range []string{"index", "HEAD", "refs/heads/main"} {
@@ -163,6 +164,7 @@ func TestResolutions(t *testing.T) {
 
 // TestResolutionsWork: a conflict of which git remembers the resolution is resolved inside.
 func TestResolutionsWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && git config rerere.enabled true && echo 0 > f && git add f && git commit -qm 0 && git switch -qc side && echo 1 > f && git commit -qam 1 && git switch -q main && echo 2 > f && git commit -qam 2")
 	out := w.sh("git merge side; echo 3 > f; git add f; git commit -qm merged && git reset -q --hard HEAD~1 && git merge side; cat f; git rerere forget f; git merge --abort")

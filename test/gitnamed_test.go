@@ -110,6 +110,7 @@ func TestWhatGitNamesIsProtected(t *testing.T) {
 // TestWhatGitNamesByMounts: without a broker, mounts hold what is there, and what
 // is new is named at the end.
 func TestWhatGitNamesByMounts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	w.repository()
@@ -126,6 +127,7 @@ func TestWhatGitNamesByMounts(t *testing.T) {
 // TestGitWorksBesideWhatItNames: everyday work goes on in a repository whose
 // configuration names programs.
 func TestGitWorksBesideWhatItNames(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.outsideSh("mkdir -p tools src; echo x > src/x; printf '#!/bin/sh\\necho ran\\n' > tools/x; chmod +x tools/x; git add .; git commit -qm tools; git config core.hooksPath build/hooks; git config alias.x '!./tools/x'; " +

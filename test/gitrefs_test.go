@@ -103,6 +103,7 @@ func TestSymbolicReferencesOfAWorktree(t *testing.T) {
 
 // TestOrdinaryReferences: what git's own commands do with references works inside.
 func TestOrdinaryReferences(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && echo 0 > f && git add f && git commit -qm one && git commit -q --allow-empty -m two && git remote add here .")
 	for _, job := range []string{

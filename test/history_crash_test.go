@@ -78,6 +78,7 @@ func TestHistoryOfAnInterruptedRun(t *testing.T) {
 // TestHistoryAfterEditsOfAKilledRun: what somebody changed after a run was
 // killed, before anybody closed its step, is not taken for the run's.
 func TestHistoryAfterEditsOfAKilledRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.furnish()
 	cmd := w.startInside("echo run > file; echo run > src/f3.c; echo ready; sleep 60")
@@ -132,6 +133,7 @@ func TestHistoryKilledUndo(t *testing.T) {
 // TestHistoryOfHeldFiles: a file that is open or mapped for writing when it
 // loses its name is kept as it was, not as it is written to afterwards.
 func TestHistoryOfHeldFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.furnish()
 	held, err := os.OpenFile(w.project+"/src/f5.c", os.O_RDWR, 0)

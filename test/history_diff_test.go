@@ -13,6 +13,7 @@ import (
 // TestDiffOfKinds: whatever a step makes of something is named: what it is, where a
 // link leads, its mode, time and name; files by lines, or by size.
 func TestDiffOfKinds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh(`mkfifo pipe fifo; ln -s one link; ln -s one tofile; mkdir dir; echo x > file; echo y > todir; echo m > mode; printf 'no end' > end; printf 'a\0b' > binary; echo t > time
 head -c 5000000 /dev/zero | tr '\0' a > big; printf 'a\r\nb\r\n' > crlf; printf 'a\nb\n' > tocrlf; echo z > "$(printf 'we\nird\377')"; echo old > old; mkdir olddir; echo 1 > aaaaaaaaaaaaaaaaaaaaaaaa; printf 'dash\n' > sql`)
@@ -82,6 +83,7 @@ func (b *anyBytes) UnmarshalJSON(data []byte) error {
 // TestHistoryJSONHoldsEveryName: a name of any bytes comes out of each document as it
 // is on the disk.
 func TestHistoryJSONHoldsEveryName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	odd := w.project + "/a\xff\n\"\x1b\u202e"
 	w.write(odd, "before")
@@ -118,6 +120,7 @@ func TestHistoryJSONHoldsEveryName(t *testing.T) {
 
 // TestDiffOfARunningStep: it is told with what it has come to by now, with and without its number.
 func TestDiffOfARunningStep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true // the run's socket
 	w.outsideSh("mkdir dir; echo one > file")

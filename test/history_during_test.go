@@ -231,6 +231,7 @@ func TestHistoryEditedWithItsTimes(t *testing.T) {
 // TestChangedByANameWithinReach: what a step does to its own file by one name is its own,
 // though another name is in a directory that may not be searched.
 func TestChangedByANameWithinReach(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.sh("mkdir d; echo text > d/a; ln d/a b; sleep 0.1; chmod 0 d; chmod 200 b; echo more >> b; chmod 700 d")
 	if got := w.outsideSh("chmod 600 b; cat b"); got != "text\nmore\n" {
@@ -263,6 +264,7 @@ func TestEditAfterTheLastKnownName(t *testing.T) {
 // TestHistoryAfterARefusedOpen: an open for writing that the mode forbids destroys nothing, so
 // that what the file held is kept when it is removed later.
 func TestHistoryAfterARefusedOpen(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("mkdir d; echo precious > d/a; ln d/a b; echo more > c")
 	r := w.run("--", "sh", "-c", "chmod 0 d/a c; for f in d/a c; do ! echo x >> $f || exit 9; done; rm -r d b c")

@@ -147,6 +147,7 @@ func TestUndoSeesAnEditOfALinkedFile(t *testing.T) {
 // TestUndoKeepsWorkInAFileThatWasEmpty shows that what a person writes into a file that
 // was empty when a step changed something else of it is in the project afterwards.
 func TestUndoKeepsWorkInAFileThatWasEmpty(t *testing.T) {
+	t.Parallel()
 	const work = "my work\n"
 	for _, c := range []struct{ step, edit string }{
 		{"chmod 600 y", "echo my work >> y"},
@@ -200,6 +201,7 @@ func (w *world) holds(text string) bool {
 // TestUndoLeavesGitObjects shows that taking back a commit removes no object that another
 // commit of the person has in common with it, in the same checkout or another worktree.
 func TestUndoLeavesGitObjects(t *testing.T) {
+	t.Parallel()
 	const commit = " && echo same > shared && git add shared && git commit -qm shared"
 	for _, place := range []string{"this worktree", "another worktree", "a linked worktree"} {
 		for _, mode := range []string{"", "--keep-both", "--skip-conflicts"} {

@@ -63,6 +63,7 @@ func TestUndoKeepsAnEditOfAnEmptyFile(t *testing.T) {
 // TestDryRunEndsAsTheUndo shows that a dry run has the exit status of the undo and names
 // the same paths, also where that restores everything but files of which the copy is torn.
 func TestDryRunEndsAsTheUndo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("echo first > f; echo first > g")
 	w.sh("echo more >> f; rm g")
@@ -115,6 +116,7 @@ func TestUndoNamesWhatHasNoDirectory(t *testing.T) {
 // TestUndoKeepsBothOfWhatTheUserRemoved shows that what the step had moved and written
 // to comes back although the user removed the directory that the step had made.
 func TestUndoKeepsBothOfWhatTheUserRemoved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("echo keep > old")
 	w.sh("mkdir d; mv old d/new; echo more >> d/new")
@@ -128,6 +130,7 @@ func TestUndoKeepsBothOfWhatTheUserRemoved(t *testing.T) {
 // TestUndoThatLostIdentityIsNotDone shows that a second undo names the files that came
 // back as files of their own, and does not count as done.
 func TestUndoThatLostIdentityIsNotDone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.mount("tmpfs", w.base+"/other", "size=64m,mode=0700")
 	defer w.unmountAll()
@@ -155,6 +158,7 @@ func TestUndoThatLostIdentityIsNotDone(t *testing.T) {
 // TestRedoThatLostIdentityIsNotDone shows that a redo does not pass a copy off as the file
 // that lives on beside the project, and that the next undo takes the copy away.
 func TestRedoThatLostIdentityIsNotDone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.mount("tmpfs", w.base+"/other", "size=64m,mode=0700")
 	defer w.unmountAll()
@@ -246,6 +250,7 @@ func TestUndoOfStepsThatOnlyPassedAFile(t *testing.T) {
 // TestRedoOfManyStepsIsWhole shows that a redo of undos that passed each other's
 // directories gives the tree before them, and changes nothing where it is refused.
 func TestRedoOfManyStepsIsWhole(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("mkdir -p d0/d2 d1 d3; : > d1/f2; : > d1/f5; ln d1/f5 d0/d2/h0; touch -d 2024-01-01 d1/f2")
 	w.sh("touch -r d1/f2 ../time; printf x 1<> d1/f2; touch -r ../time d1/f2")
@@ -263,6 +268,7 @@ func TestRedoOfManyStepsIsWhole(t *testing.T) {
 // TestUndoOfAPathTakesWhatWasInIt shows that --path takes back what the step changed in a
 // directory that it moved away afterwards.
 func TestUndoOfAPathTakesWhatWasInIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("mkdir a b; printf first > a/f; printf other > b/c; printf same > b/e")
 	w.sh("printf FIRST 1<> a/f; printf more >> b/e; mv a x; mv b/c a; mv x b/c")
@@ -281,6 +287,7 @@ func TestUndoOfAPathTakesWhatWasInIt(t *testing.T) {
 // TestRedoAfterAForcedUndoOfALink shows that undos of a file that lives on by a name that no
 // step has met are redone together as they are one by one.
 func TestRedoAfterAForcedUndoOfALink(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("mkdir d1 d3; : > d3/f6; ln d3/f6 d1/h1")
 	w.sh("echo written >> d1/h1")
@@ -326,6 +333,7 @@ func TestFailedWriteLosesNothing(t *testing.T) {
 // TestRefusedRedoTakesItselfBack shows that a redo that cannot be finished gives a file the
 // names back that it dropped, though the other one is in a directory that was moved.
 func TestRefusedRedoTakesItselfBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("mkdir -p d0/d2 d1 d3; echo text > d1/f; ln d1/f d0/d2/h")
 	w.sh("rm -rf d0")
@@ -401,6 +409,7 @@ func TestUndoAndRedoAreWhole(t *testing.T) {
 // TestUndoOfASetIDFile shows that a set-id bit, which no undo gives back, is in the way of
 // none.
 func TestUndoOfASetIDFile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("echo old > f; chmod 2755 f")
 	w.sh("ln -s c b")
@@ -414,6 +423,7 @@ func TestUndoOfASetIDFile(t *testing.T) {
 // TestUndoAfterACallThatFailed shows that what a later step failed to replace is still what
 // its step left, though it is too large to be told by a sum.
 func TestUndoAfterACallThatFailed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.sh("mkdir e; truncate -s 2M e/b; echo x >> e/b")
 	if r := w.run("--", "python3", "-c", "import os; os.rename('e', 'e/b')"); r.code == 0 {

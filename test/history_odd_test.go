@@ -135,6 +135,7 @@ func TestUndoOfTheImmovable(t *testing.T) {
 // TestUndoOfFarTimes: what a file system can say of a time comes back, also
 // where 64 bits of nanoseconds cannot hold it.
 func TestUndoOfFarTimes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.outsideSh("mkdir d; echo 1 > late; echo 2 > d/early; ln -s x link; touch -d '2400-01-02 03:04:05.123456789 UTC' late; touch -d '1902-01-02 UTC' d/early; touch -hd '2400-01-01 UTC' link; touch -d '2300-05-06 UTC' d")
 	times := func() string { return w.outsideSh("stat -c '%n %y' late d/early link d") }
@@ -166,6 +167,7 @@ for i in range(10**6):
 // git outside, while steps are taken back and made again: what they wrote is in
 // its place, beside it, or comes back by a redo; nothing is half.
 func TestUndoWhileSomebodySaves(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.furnish()
 	w.sh("for i in $(seq 30); do echo step >> src/f$i.c; done; rm -rf src/deep; mv empty full")

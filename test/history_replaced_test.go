@@ -135,6 +135,7 @@ for t in threads: t.join()
 // TestHistoryOnAnOverlay: the kernel gives a file of a lower layer another identity when it
 // is changed first. That is not listed as an edit of another program.
 func TestHistoryOnAnOverlay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	for _, name := range []string{"lower/kept", "lower/d/x", "lower/mode", "lower/old", "lower/over"} {
 		w.write(w.outside+"/"+name, "before\n")
@@ -154,6 +155,7 @@ func TestHistoryOnAnOverlay(t *testing.T) {
 // TestHistoryNoEditsByASecondName: a file that is written by two names, of which it got the
 // second before it was opened, is not listed as edited by another program.
 func TestHistoryNoEditsByASecondName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.run("--history", "on", "--", "python3", "-c", `
 import os, time
@@ -170,6 +172,7 @@ os.truncate("a", 1); os.unlink("b")
 // TestUndoModeByASecondName: a step writes to a file by one name, and once that is
 // closed changes its mode by the other, which is no edit of another program.
 func TestUndoModeByASecondName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.outsideSh("echo x > b; chmod 644 b; ln b c")
 	w.run("--history", "on", "--", "python3", "-c", `

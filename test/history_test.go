@@ -243,6 +243,7 @@ func TestHistoryTour(t *testing.T) {
 // TestHistoryIsTold: the end of a run says how to take it back, on a terminal
 // and in JSON, and only where it changed something.
 func TestHistoryIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.project+"/a", "a")
 	w.write(w.project+"/b", "b")
@@ -273,6 +274,7 @@ func TestHistoryIsTold(t *testing.T) {
 
 // TestHistoryRefusals: what is asked wrongly is refused with what would be right.
 func TestHistoryRefusals(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.project+"/a", "a")
 	w.askedWrongly([]string{"0 steps can be undone", w.project}, "undo")

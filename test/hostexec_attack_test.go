@@ -26,6 +26,7 @@ def ask(s, fds=(), **r):
 // TestHostileStreams: streams that nobody reads, or that somebody inside keeps open, hold
 // up neither the end of a workspace nor anybody's answer.
 func TestHostileStreams(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[1])
 	w.need("python3")
 	w.hostCommands("- hx\n")
@@ -71,6 +72,7 @@ if len(sys.argv) > 1: time.sleep(1000)
 // TestHostileProgram: what is in PATH below the project is no host command, from the start
 // or later.
 func TestHostileProgram(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.write(w.home+"/.tok", "SECRET\n")
 	w.setenv("TOK", "T0K3N")
@@ -99,6 +101,7 @@ func TestHostileProgram(t *testing.T) {
 
 // TestHostileEnd: a call ends with all that it has started, whatever label that has.
 func TestHostileEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.need("python3")
 	w.hostCommands("- hx\n- {name: python3, timeout: 500ms}\n")
@@ -159,6 +162,7 @@ func (w *world) childless(pid int) bool {
 
 // TestHostileQuestion: a person who is asked sees all that will run.
 func TestHostileQuestion(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.hostCommands("- {name: hx, ask: true, env: [MODE]}\n")
 	s := w.stays("a")
@@ -186,6 +190,7 @@ func TestHostileQuestion(t *testing.T) {
 // TestHostRulesLater: what is denied while a workspace runs, walls of host commands that
 // come later do not reach either.
 func TestHostRulesLater(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.need("curl")
 	w.hostCommands("- hx\n- {name: tac, hosts: [example.com]}\n")
@@ -200,6 +205,7 @@ func TestHostRulesLater(t *testing.T) {
 
 // TestHostCommandOutputLost: what cannot be written is told, and ends who writes.
 func TestHostCommandOutputLost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.hostCommands("- hx\n")
 	r := w.run("--", "bash", "-c", "hx -c 'echo hi' >/dev/full; echo $?; timeout 20 hx -c yes >/dev/full; echo $?; hx -c 'kill -SEGV $$'; echo $?; hx -c 'kill -USR1 $$'; echo $?")

@@ -80,6 +80,7 @@ func TestHostCommand(t *testing.T) {
 // TestHostCommandShim: the small program beside carrel stands for them, and a link there
 // does not: it would choose what is shown.
 func TestHostCommandShim(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[1])
 	w.hostCommands("- hx\n")
 	shim := w.base + "/bin/carrel-shim"
@@ -101,6 +102,7 @@ func TestHostCommandShim(t *testing.T) {
 
 // TestHostCommandStreams: whatever bytes, however many, both ways and apart.
 func TestHostCommandStreams(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.hostCommands("- hx\n")
 	data := make([]byte, 5<<20)
@@ -217,6 +219,7 @@ func TestHostCommandWalls(t *testing.T) {
 
 // TestHostCommandEnds: whoever calls a host command and goes takes all of it along.
 func TestHostCommandEnds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.hostCommands("- hx\n- {name: perl, timeout: 500ms}\n")
 	s := w.stays("a")
@@ -261,6 +264,7 @@ func (w *world) anybody(word string) bool {
 
 // TestHostCommandPaused: a workspace that stands still has host commands that do, too.
 func TestHostCommandPaused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.hostCommands("- hx\n")
 	s := w.stays("a")
@@ -315,6 +319,7 @@ func TestHostCommandTerminal(t *testing.T) {
 
 // TestHostCommandAsk: one that is asked about waits for a person.
 func TestHostCommandAsk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.hostCommands("- {name: hx, ask: true}\n")
 	s := w.stays("a")
@@ -353,6 +358,7 @@ func TestHostCommandAsk(t *testing.T) {
 
 // TestHostCommandScope: who may list some, and who may not.
 func TestHostCommandScope(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.script(w.home+"/tools/hx", "#!/bin/sh\n")
 	w.write(w.project+"/.carrel.yaml", "host_commands: [hx]\ndangerously_allow_unsandboxed_host_exec: true\n")
@@ -407,6 +413,7 @@ func TestHostCommandUnwalled(t *testing.T) {
 // TestHostCommandCredentials: what one command is given, no other sees; nor does anything
 // inside.
 func TestHostCommandCredentials(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.write(w.home+"/.npmrc", "TOKEN\n")
 	w.setenv("MY_TOKEN", "T0")

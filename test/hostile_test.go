@@ -59,6 +59,7 @@ func TestHostileProjectFile(t *testing.T) {
 
 // TestProjectFileTightens: what it takes away is taken away.
 func TestProjectFileTightens(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.project+"/.carrel.yaml", "deny: ['*.key']\nprotect: [vendor]\nnested: none\n")
 	w.write(w.project+"/my.key", "SECRET")
@@ -70,6 +71,7 @@ func TestProjectFileTightens(t *testing.T) {
 
 // TestBrokenProjectFile stops the start, with the place and what would be right.
 func TestBrokenProjectFile(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ content, want string }{
 		{"netwrok: open\n", ".carrel.yaml:1:1"}, {"network: maybe\n", ".carrel.yaml:1"}, {"deny: 5\n", ".carrel.yaml:1"},
 		{"a: b: c\n", ".carrel.yaml:1"}, {"- x\n", ".carrel.yaml:1"}, {"network: closed\nnetwork: open\n", ".carrel.yaml:2"},
@@ -90,6 +92,7 @@ func TestBrokenProjectFile(t *testing.T) {
 
 // TestProjectFileThatIsNoFile: links, FIFOs, directories and giants in its place.
 func TestProjectFileThatIsNoFile(t *testing.T) {
+	t.Parallel()
 	t.Run("symlink outside", func(t *testing.T) {
 		w := newWorld(t, ordinary(t))
 		secret := w.write(w.outside+"/private", "SECRET: in a file\n")
@@ -145,6 +148,7 @@ func TestProjectFileThatIsNoFile(t *testing.T) {
 
 // TestImpostor: an executable of the project with an agent's name is no agent.
 func TestImpostor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.home+"/.claude/.credentials.json", `{"claudeAiOauth":{"accessToken":"SECRET"}}`)
 	w.write(w.home+"/.codex/auth.json", `{"OPENAI_API_KEY":"SECRET"}`)

@@ -124,6 +124,7 @@ func TestCommandStopsItself(t *testing.T) {
 // TestSuspendOfVim: a program in raw mode gets Ctrl-Z as a key and stops its
 // process group itself.
 func TestSuspendOfVim(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.project+"/file", "line one\n")
 	tm := w.shellOutside()
@@ -211,6 +212,7 @@ func TestJobControlInside(t *testing.T) {
 
 // TestWindowSize: the command sees the terminal's size and each change of it.
 func TestWindowSize(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	tm := w.openTerminal(w.command(w.bin, "run", "--", "bash", "-c", "trap 'stty size; seen=1' WINCH; stty size; echo go; for i in $(seq 400); do sleep 0.05; [ $seen ] && seen= && echo back; done"))
 	tm.expect("24 80\r\ngo\r\n")
@@ -224,6 +226,7 @@ func TestWindowSize(t *testing.T) {
 
 // TestHangUp: when the terminal goes, so does everything inside.
 func TestHangUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	seconds := "3" + w.number()
 	tm := w.openTerminal(w.command(w.bin, "run", "--", "bash", "-c", "setsid sleep "+seconds+" & sleep "+seconds+" & echo go; sleep "+seconds))

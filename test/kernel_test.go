@@ -69,6 +69,7 @@ func TestKernelSurface(t *testing.T) {
 
 // TestSocketsThatMustWork: the filter refuses families, not work.
 func TestSocketsThatMustWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	for _, args := range [][]string{
 		{"socket", "1", "1", "0"}, {"socket", "1", "2", "0"}, {"socket", "1", "5", "0"}, {"socket", "2", "1", "0"}, {"socket", "2", "1", "6"},
@@ -129,6 +130,7 @@ func TestNestedNamespaces(t *testing.T) {
 }
 
 func TestUnshareProgram(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("unshare")
 	tests := []struct {
@@ -220,6 +222,7 @@ func TestTypingIntoTheTerminal(t *testing.T) {
 // TestNestedUserNamespaceKeepsPidsHidden: a new /proc at level full shows the
 // workspace's processes, never the host's.
 func TestNestedProcShowsNoHost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	s := w.sleeper()
 	out := w.sh("unshare -Urmpf --mount-proc sh -c 'ls /proc | grep -c \"^[0-9]\"; ls -d /proc/"+strconv.Itoa(s.Process.Pid)+"' 2>/dev/null || true", "--nested", "full")

@@ -228,6 +228,7 @@ func TestLentSSHSignature(t *testing.T) {
 
 // TestLentGPG: commits and tags are signed with a key of gpg, and nothing else is.
 func TestLentGPG(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("gpg", "gpg-agent", "gpgconf")
 	w.repository()
@@ -330,6 +331,7 @@ func TestLentGit(t *testing.T) {
 // TestLentHostileProject: what a repository's configuration says runs inside, if at all;
 // its own file of settings lends nothing.
 func TestLentHostileProject(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.write(w.home+"/.git-credentials", "https://carla:canary-4711@git.example.com\n")
@@ -371,6 +373,7 @@ func TestLentHostileProject(t *testing.T) {
 
 // TestLentToken: gh inside has the token of a listed host, by its environment alone.
 func TestLentToken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("gh")
 	w.repository()

@@ -164,6 +164,7 @@ func (w *world) tree(dir string) string {
 
 // TestStateDirectoryOfSomebodyElse is not used: it could be written by them.
 func TestStateDirectoryOfSomebodyElse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.mkdir(w.outside+"/state/carrel", 0o777)
 	w.must(os.Chmod(w.outside+"/state/carrel", 0o777))
@@ -191,6 +192,7 @@ func (w *world) mount(kind, at, data string) {
 // TestFullDisk: the state directory is full; the command runs all the same,
 // and says what could not be kept.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, space := range []string{"64k", "8k"} {
 		w := newWorld(t, ordinary(t))
 		w.mount("tmpfs", w.outside+"/state", "size="+space+",nr_inodes=20,mode=0777")
@@ -218,6 +220,7 @@ func (w *world) unmount(at string) {
 
 // TestReadOnlyState: nothing can be kept, everything else works.
 func TestReadOnlyState(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.mount("tmpfs", w.outside+"/state", "size=1m")
 	w.must(unix.Mount("", w.outside+"/state", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
@@ -230,6 +233,7 @@ func TestReadOnlyState(t *testing.T) {
 
 // TestFullProjectDisk: a write that fails outside fails inside with the same error.
 func TestFullProjectDisk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.mount("tmpfs", w.home+"/small", "size=64k")
 	w.project = w.home + "/small"
@@ -422,6 +426,7 @@ func TestTenThousandRules(t *testing.T) {
 
 // TestSymlinkCycles in what rules name.
 func TestSymlinkCycles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.symlink("b", w.project+"/a")
 	w.symlink("a", w.project+"/b")

@@ -155,9 +155,10 @@ func makeBase() (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 }
 
-// buildPrograms builds our own program and its first process in the walls.
+// buildPrograms builds our own program and its first process in the walls, without the
+// tables for debuggers: each world has a copy.
 func buildPrograms(dir string) error {
-	cmd := exec.Command("go", "build", "-o", dir+"/", "carrel/cmd/carrel", "carrel/cmd/carrel-stage")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+"/", "carrel/cmd/carrel", "carrel/cmd/carrel-stage")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the programs: %w\n%s", err, out)

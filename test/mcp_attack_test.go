@@ -12,6 +12,7 @@ import (
 // TestMCPPauseIsNotStopped: a person's pause is not got around by ending the workspace,
 // which is always allowed, and going on in another one or in none.
 func TestMCPPauseIsNotStopped(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	c := w.mcp("--display", "none")
 	c.does("Bash", args{"command": "echo one > made"})
@@ -82,6 +83,7 @@ func TestMCPEndlessLog(t *testing.T) {
 
 // TestMCPHangup: a server whose terminal or client hangs up takes its workspace along.
 func TestMCPHangup(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	c := w.mcp("--display", "none")
 	c.does("Bash", args{"command": "true"})
@@ -97,6 +99,7 @@ func TestMCPHangup(t *testing.T) {
 
 // TestMCPDiff: what a step changed comes as text.
 func TestMCPDiff(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	c := w.mcp("--display", "none")
 	c.does("write_file", args{"path": "made", "content": "one\n"})
@@ -139,6 +142,7 @@ func TestMCPTogether(t *testing.T) {
 // TestMCPServerKilled: what belongs to a server ends with it, also when nothing of it is
 // left that could end it; what stays by its name stays.
 func TestMCPServerKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	s := w.stays("stays")
@@ -163,6 +167,7 @@ func TestMCPServerKilled(t *testing.T) {
 // TestMCPReadOnly: who may look may read files, search and see the screen's size; nothing
 // else is carried out.
 func TestMCPReadOnly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.project+"/a.txt", "one")
 	c := w.mcp("--display", "none")

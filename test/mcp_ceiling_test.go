@@ -27,6 +27,7 @@ func (w *world) locked(file, ceiling string, flags ...string) *agentClient {
 // TestMCPCeiling: a locked server cannot be talked, raced or reconnected past its
 // ceiling. Each attack has a canary: without the ceiling it does what is refused here.
 func TestMCPCeiling(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.outside+"/secret", "SECRET")
 	file := w.home + "/ceiling.json"
@@ -132,6 +133,7 @@ func TestMCPCeiling(t *testing.T) {
 // TestMCPKilled: a supervisor that is killed in the middle of a call is an error that
 // can be read, and the next call has a new workspace.
 func TestMCPKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	c := w.mcp("--display", "none")
@@ -159,6 +161,7 @@ func TestMCPKilled(t *testing.T) {
 // TestMCPOthers: another user gets nothing of a server on a socket, and programs inside do
 // not find it.
 func TestMCPOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	if os.Getuid() != 0 {
 		t.Skip("holding a process of another user takes root")

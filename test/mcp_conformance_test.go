@@ -41,6 +41,7 @@ func (w *world) mcpHTTP(token string, flags ...string) string {
 // TestMCPConformance plays those parts of the protocol's own suite that are about what
 // this server offers. The others want tools, resources and prompts of the suite's own.
 func TestMCPConformance(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.installAgents()
 	packages := w.home + "/.npm-global/lib/node_modules"
@@ -65,6 +66,7 @@ func TestMCPConformance(t *testing.T) {
 
 // TestMCPInspector: the inspector's command line lists tools, and calls one.
 func TestMCPInspector(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.installAgents()
 	packages := w.home + "/.npm-global/lib/node_modules"
@@ -90,6 +92,7 @@ func TestMCPInspector(t *testing.T) {
 // TestMCPOverHTTP: who has no token, or comes from a page of the web or by another name of
 // this machine, is told nothing; a second server does not take the first one's place.
 func TestMCPOverHTTP(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	token := w.home + "/token"
 	w.litter = true

@@ -64,6 +64,7 @@ func TestMCP(t *testing.T) {
 // TestMCPControl: what is under control cannot be changed by an agent, nor taken out of
 // it, and can be stopped all the same.
 func TestMCPControl(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	c := w.mcp("--display", "none")
 	c.does("app_launch", args{"command": []string{"true"}, "wait": "exit"})
@@ -99,6 +100,7 @@ func TestMCPControl(t *testing.T) {
 
 // TestMCPBadInput: whatever is said, the server answers the next one.
 func TestMCPBadInput(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	c := w.mcpSilent("--display", "none")
 	c.line(`{"jsonrpc":"2.0","id":"early","method":"tools/call","params":{"name":"workspace_list","arguments":{}}}`)
@@ -148,6 +150,7 @@ func TestMCPBadInput(t *testing.T) {
 // TestMCPManyCalls: a thousand calls at once are answered, whoever disconnects in the
 // midst of one, too, and one that is cancelled ends what it has begun.
 func TestMCPManyCalls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	c := w.mcp("--display", "none")
 	c.does("app_launch", args{"command": []string{"true"}, "wait": "exit"})
@@ -189,6 +192,7 @@ func TestMCPManyCalls(t *testing.T) {
 // TestMCPTwoClients share a workspace, which goes on without them; a third is refused
 // nothing that the second had.
 func TestMCPTwoClients(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	s := w.stays("shared")
 	one, two := w.mcp("--workspace", "shared"), w.mcp("--workspace", "shared")
@@ -206,6 +210,7 @@ func TestMCPTwoClients(t *testing.T) {
 
 // TestMCPVersions: every version of the protocol that clients speak is answered in kind.
 func TestMCPVersions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
 		c := w.mcpSilent("--display", "none")
@@ -234,6 +239,7 @@ func TestMCPVersions(t *testing.T) {
 
 // TestMCPSilentClient: a client that never reads does not keep others, or the end, waiting.
 func TestMCPSilentClient(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	cmd := w.command(w.bin, "mcp", "--display", "none")
 	in, err := cmd.StdinPipe()
@@ -266,6 +272,7 @@ func TestMCPSilentClient(t *testing.T) {
 // TestMCPQuestion: the client is asked once about a desktop that nobody sees; its no is
 // one, and without a client that can ask it takes the argument.
 func TestMCPQuestion(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb")
 	for _, answer := range []string{"decline", "accept"} { // a yes of one server is not another's
@@ -298,6 +305,7 @@ func TestMCPQuestion(t *testing.T) {
 // TestMCPFiles: each call that changes something is one step, whose number it tells and
 // the history shows; what looks is none; what the walls refuse is told so.
 func TestMCPFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("git")
 	w.repository()
@@ -367,6 +375,7 @@ func TestMCPFiles(t *testing.T) {
 // TestMCPProfiles: a profile is saved, checked, exported into the project as a step, and
 // never by a link to somewhere else.
 func TestMCPProfiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	c := w.mcp("--display", "none")
 	c.does("profile_write", args{"action": "put", "id": "dev", "profile": "description: x\n", "dry_run": true})
@@ -402,6 +411,7 @@ func TestMCPProfiles(t *testing.T) {
 // TestMCPUndoMeanwhile: what was done is taken back, and asked for, while a command runs
 // for a long time.
 func TestMCPUndoMeanwhile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	c := w.mcp("--display", "none")
 	c.does("write_file", args{"path": "a", "content": "1"})
@@ -426,6 +436,7 @@ func TestMCPUndoMeanwhile(t *testing.T) {
 // TestMCPCompat drives a terminal's window by the names, and the parameters, of another
 // program's tools.
 func TestMCPCompat(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "xterm")
 	c := w.mcp("--toolsets", "compat")
@@ -466,6 +477,7 @@ func TestMCPCompat(t *testing.T) {
 
 // TestMCPRoots: what may be changed beside the project is part of the same steps.
 func TestMCPRoots(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	other := w.home + "/other"
 	w.mkdir(other, 0o700)

@@ -87,6 +87,7 @@ func TestExtraMountsRefused(t *testing.T) {
 // TestExtraMountsOfADesk: a workspace that stays keeps what it began with; one by a
 // changed configuration is another one.
 func TestExtraMountsOfADesk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.outside+"/a/f", "in a")
 	w.mountsIn("{host_path: " + w.outside + "/a, guest_path: /mnt/x, writable: true}")

@@ -140,6 +140,7 @@ func (s *stay) decides() {
 // TestWithoutWallsAsked: nobody but the user has it, and nothing that it could not hold
 // is asked for beside it.
 func TestWithoutWallsAsked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	w.write(w.home+"/.netrc", "the secret\n")
@@ -201,6 +202,7 @@ func TestWithoutWallsAsked(t *testing.T) {
 // TestWithoutWallsPlain: where there are no namespaces nothing is recorded, and that has
 // to be asked for; what a command leaves behind ends with it all the same.
 func TestWithoutWallsPlain(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("making a setuid program takes root")
 	}
@@ -242,6 +244,7 @@ func (w *world) sleeps(seconds string) (n int) {
 // TestWithoutWallsNoFreshProc: where a fresh /proc is refused the one around is not shown
 // either, as it leads to the project around what is recorded.
 func TestWithoutWallsNoFreshProc(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("mounting a file system takes root")
 	}

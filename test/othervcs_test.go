@@ -46,6 +46,7 @@ func TestMercurialIsLedNowhere(t *testing.T) {
 
 // TestMercurialWorks: everyday work, and repositories that a run makes.
 func TestMercurialWorks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("hg")
 	w.outsideSh("hg init .; echo x > f; hg add -q f; hg commit -q -u me -m x")
@@ -88,6 +89,7 @@ func TestJujutsuIsLedNowhere(t *testing.T) {
 
 // TestJujutsuWorks: what its commands write, in a project that is a repository and below it.
 func TestJujutsuWorks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.sh(`set -e

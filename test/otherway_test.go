@@ -87,6 +87,7 @@ func TestOtherWays(t *testing.T) {
 
 // TestWorktreeWithHooks: git checks out hooks that the project has, and takes them away.
 func TestWorktreeWithHooks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && mkdir -p tools/hooks && echo '#!/bin/sh' > tools/hooks/post-checkout && chmod +x tools/hooks/post-checkout && git add . && git commit -qm one && git config core.hooksPath tools/hooks")
 	for _, job := range []string{"git worktree add -q -b new wt && cd wt && git status --short && test -x tools/hooks/post-checkout && echo x > f && git add f && git commit -qm two && cd .. && git worktree remove wt && git branch -qD new", "git worktree add -q -b new wt", "git worktree remove --force wt"} {
@@ -99,6 +100,7 @@ func TestWorktreeWithHooks(t *testing.T) {
 // TestExecIsTold: a line that a rebase of the person's would run is told at once, also where
 // it comes into a list that was there.
 func TestExecIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a\n" + conflict + "git rebase main; test -e .git/rebase-merge/git-rebase-todo")
 	r := w.run(append(historyOn, "--", "sh", "-c", "echo 'exec touch x' >> .git/rebase-merge/git-rebase-todo")...)
@@ -110,6 +112,7 @@ func TestExecIsTold(t *testing.T) {
 // TestReplacementsOfAWorktree: in a linked worktree no object is replaced for all others, and
 // what the main checkout bisects stays as it is.
 func TestReplacementsOfAWorktree(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	main := w.outside + "/main"
 	w.outsideSh("mkdir -p " + main + " && cd " + main + " && git init -q -b main . && git config user.email a@b && git config user.name a && echo good > f && git add f && git commit -qm one && rm -rf " + w.project + " && git worktree add -q " + w.project + " -b side")
@@ -123,6 +126,7 @@ func TestReplacementsOfAWorktree(t *testing.T) {
 // TestUndoOfSparseCheckout: a whole step is taken back, whatever of the configuration goes
 // with it.
 func TestUndoOfSparseCheckout(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && mkdir d && echo 1 > d/f && echo 2 > f && git add . && git commit -qm one")
@@ -143,6 +147,7 @@ func TestUndoOfSparseCheckout(t *testing.T) {
 // TestMovedRebaseIsTold: a line that a rebase would run is told of again when its list comes
 // to where git looks for one, in a later run too.
 func TestMovedRebaseIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a\n" + conflict + "git rebase main; test -e .git/rebase-merge/git-rebase-todo")
@@ -157,6 +162,7 @@ func TestMovedRebaseIsTold(t *testing.T) {
 // TestRepairOfAWorktree: git outside makes no file outside of the project where a worktree
 // says that it is.
 func TestRepairOfAWorktree(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	other := w.outside + "/other"
@@ -175,6 +181,7 @@ func TestRepairOfAWorktree(t *testing.T) {
 
 // TestSparseCheckoutTwice: a configuration of the worktree that is there is replaced, too.
 func TestSparseCheckoutTwice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && mkdir d && echo 1 > d/f && git add . && git commit -qm one")
@@ -188,6 +195,7 @@ func TestSparseCheckoutTwice(t *testing.T) {
 // TestTrackedRepository: a project that has a bare repository in it, for its tests, is worked
 // with as any other.
 func TestTrackedRepository(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a; " + tracked)

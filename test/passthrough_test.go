@@ -31,6 +31,7 @@ func TestExitStatus(t *testing.T) {
 
 // TestOwnExitStatus: 124 to 127 as docker and env have them.
 func TestOwnExitStatus(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.script(w.project+"/text", "no program\n")
 	w.write(w.project+"/plainfile", "x")
@@ -92,6 +93,7 @@ func TestOwnExitStatus(t *testing.T) {
 
 // TestDeathBySignal: the caller sees the signal itself, as without walls.
 func TestDeathBySignal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGKILL, syscall.SIGUSR1, syscall.SIGSEGV, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGTERM, syscall.SIGXCPU} {
 		script := fmt.Sprintf("kill -%d $$; sleep 1", int(sig))
@@ -228,6 +230,7 @@ func TestRedirections(t *testing.T) {
 // /dev/null in its place (the Go runtime puts it there before anything runs),
 // and nothing else takes the number.
 func TestClosedDescriptors(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"} {
 		if r := w.plain("bash", "-c", w.bin+" run -- sh -c 'x=$(readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2); y=$(ls -l /proc/$$/fd); echo \"$x\" > fds; echo \"$y\" > list; exit 3' "+closed); r.code != 3 {
@@ -247,6 +250,7 @@ func TestClosedDescriptors(t *testing.T) {
 
 // TestStdoutAndStderrKeepTheirOrder in one file, under load.
 func TestStdoutAndStderrKeepTheirOrder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	f, err := os.Create(w.outside + "/both")
 	w.must(err)
@@ -265,6 +269,7 @@ func TestStdoutAndStderrKeepTheirOrder(t *testing.T) {
 
 // TestArguments arrive byte for byte.
 func TestArguments(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	args := []string{"", "a b", "new\nline", "\xff\xfe", "--", "-x", "--flag=v", "'\"", "$HOME", "*", "\\", "\t", "é", strings.Repeat("x", 128<<10-1), ""}
 	r := w.run(append([]string{"--read", built.attack, "--", built.attack, "argv"}, args[:4]...)...)
@@ -286,6 +291,7 @@ func TestArguments(t *testing.T) {
 
 // TestLargeEnvironment: much of it, and strange entries, do not hurt.
 func TestLargeEnvironment(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	for i := range 3000 {
 		w.env = append(w.env, fmt.Sprintf("LC_X%d=%s", i, strings.Repeat("v", 100)))
@@ -302,6 +308,7 @@ func TestLargeEnvironment(t *testing.T) {
 
 // TestWorkingDirectory: deep, linked, removed, with odd names.
 func TestWorkingDirectory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	at := func(dir string) result {
 		cmd := w.command("bash", "-c", `cd "$1" && exec "$2" run -- sh -c 'pwd -P; echo made > here'`, "sh", dir, w.bin)
@@ -449,6 +456,7 @@ func childOf(t *testing.T, pid int) int {
 
 // TestStopAndContinue from outside: the whole run pauses and goes on.
 func TestStopAndContinue(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	cmd := w.startInside("echo ready; for i in $(seq 1000); do echo $i > tick; sleep 0.02; done")
 	eventually(t, "the first tick", func() bool { _, err := os.Stat(w.project + "/tick"); return err == nil })
@@ -463,6 +471,7 @@ func TestStopAndContinue(t *testing.T) {
 
 // TestOrphansEndWithTheCommand: what a command leaves running is ended.
 func TestOrphansEndWithTheCommand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	seconds := "2" + w.number()
 	w.sh("setsid nohup sleep " + seconds + " >/dev/null 2>&1 & sleep 0.05")

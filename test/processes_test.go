@@ -131,6 +131,7 @@ func TestPrivileges(t *testing.T) {
 }
 
 func TestSetuidProgramsArePowerless(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("making a setuid program takes root")
 	}
@@ -238,6 +239,7 @@ func TestInheritedFilesCannotBeReopened(t *testing.T) {
 }
 
 func TestDirectoryAsStandardDescriptorIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	dir, err := os.Open(w.outside)
 	w.must(err)

@@ -79,6 +79,7 @@ ok = all(subprocess.call(['/bin/bash', '-c', ':']) == 0 for _ in range(100)); si
 
 // TestProgramsThatCannotBeHeld: refused at the start, with what would be right.
 func TestProgramsThatCannotBeHeld(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	for _, row := range []struct {
 		allow, args []string

@@ -84,6 +84,7 @@ func TestProtectedNames(t *testing.T) {
 // TestProtectedNamesInWorktrees: a worktree's hooks and config are in the main
 // repository's directory, outside the project.
 func TestProtectedNamesInWorktrees(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	main := w.project
@@ -116,6 +117,7 @@ func TestProtectedNamesInWorktrees(t *testing.T) {
 
 // TestSubmoduleHooks: .git/modules holds repositories too.
 func TestSubmoduleHooks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.outsideSh("git init -q ../lib && cd ../lib && echo x > x && git add x && git commit -qm x && cd - && git -c protocol.file.allow=always submodule --quiet add ../lib deps/lib && git commit -qm sub")
@@ -133,6 +135,7 @@ func TestSubmoduleHooks(t *testing.T) {
 
 // TestBornInsideIsNamed: what could run code later and is new is listed at the end.
 func TestBornInsideIsNamed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	tm := w.inTerminal(w.command(w.bin, "run", "--history", "off", "--", "bash", "-c", "mkdir -p .vscode; echo '{}' > .vscode/tasks.json; echo x > ordinary.txt; printf 'a\\033[2Jb' > 'x\x1b[31m.pth'"))
 	for _, want := range []string{".vscode/tasks.json", "3 files changed"} {
@@ -180,6 +183,7 @@ func TestHomeThatIsGranted(t *testing.T) {
 // TestJujutsuIsHeld: the configuration of a repository of Jujutsu stays, and what is no
 // configuration in it can be written.
 func TestJujutsuIsHeld(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	config := w.write(w.project+"/.jj/repo/config.toml", "x = 1\n")
 	r := w.run(append(historyOn, "--", "bash", "-c", "mkdir -p .jj/repo/store q/repo; echo x > .jj/repo/store/x; cat .jj/repo/store/x; echo y > q/repo/config.toml; echo y >> .jj/repo/config.toml; mv .jj j; mv -T q .jj; mv -T q/repo .jj/repo")...)

@@ -11,6 +11,7 @@ import (
 // TestRepositoriesCanBeRemoved: what holds repositories can be removed in the run
 // that made them and in the next, whole, and an undo brings it back.
 func TestRepositoriesCanBeRemoved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.outsideSh("git init -q old && cd old && git commit -q --allow-empty -m old && git config alias.mine '!id' && printf '#!/bin/sh\n' > .git/hooks/post-merge")
@@ -47,6 +48,7 @@ func TestRepositoriesCanBeRemoved(t *testing.T) {
 // TestSubmodulesComeAndGo: a submodule is taken out and put back by git's own commands,
 // in one run and in the next, and removed whole; what is gone is no warning.
 func TestSubmodulesComeAndGo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	lib := w.outside + "/lib"

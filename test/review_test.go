@@ -161,6 +161,7 @@ print("done")`)
 
 // TestInitCannotBeEnded: PID 1 takes every signal that a process inside may send.
 func TestInitCannotBeEnded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	if r := w.run("--", "bash", "-c", "for s in $(seq 1 64); do kill -$s 1 2>/dev/null; done; echo alive"); r.out != "alive\n" || r.code != 0 {
 		t.Errorf("%s", r)

@@ -14,6 +14,7 @@ import (
 // TestSandboxHostilePolicies: a policy that is none ends at once and in words,
 // and nothing was started.
 func TestSandboxHostilePolicies(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	fifo := w.base + "/fifo"
 	w.must(syscall.Mkfifo(fifo, 0o666))
@@ -45,6 +46,7 @@ func TestSandboxHostilePolicies(t *testing.T) {
 // TestSandboxDescriptors: the policy may come through a pipe, and the result goes
 // where it is wanted; neither descriptor reaches the command.
 func TestSandboxDescriptors(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	policy := w.policy("", ":cwd=read")
 	text := w.read(policy)
@@ -131,6 +133,7 @@ func TestSandboxDescriptors(t *testing.T) {
 
 // TestSandboxByName: a link to the program is the low-level form alone.
 func TestSandboxByName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	link := w.base + "/bin/carrel-sandbox"
 	w.must(os.Symlink(w.bin, link))

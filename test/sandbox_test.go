@@ -105,6 +105,7 @@ func sandboxIsThePolicy(t *testing.T, w *world) {
 // TestSandboxWithoutNamespaces: where nobody gets namespaces, what no rule speaks of would
 // still be there by its name, so that the low-level form holds no policy.
 func TestSandboxWithoutNamespaces(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("making a setuid program takes root")
 	}
@@ -122,6 +123,7 @@ func TestSandboxWithoutNamespaces(t *testing.T) {
 // system refuses carrel namespaces, says in its result what made the walls, and
 // refuses what bubblewrap does not hold.
 func TestSandboxWithBubblewrap(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("making a setuid program takes root")
 	}
@@ -149,6 +151,7 @@ func TestSandboxWithBubblewrap(t *testing.T) {
 // TestSandboxReadsNothingElse: files that change or break carrel run are nothing
 // here, and neither is the environment.
 func TestSandboxReadsNothingElse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.home+"/.config/carrel/config.yaml", "nonsense: [\n")
 	w.write(w.project+"/.carrel.yaml", "nonsense: [\n")
@@ -229,6 +232,7 @@ func TestSandboxFile(t *testing.T) {
 // TestSandboxProtectedRoot: a pattern that names what may be written, or something above it,
 // keeps all of it, whatever other rules say.
 func TestSandboxProtectedRoot(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	file := w.write(w.project+"/file", "kept")
 	deep := w.write(w.project+"/sub/file", "kept")
@@ -273,6 +277,7 @@ func TestSandboxLinkedPattern(t *testing.T) {
 // TestSandboxTmp: the machine's /tmp is granted as every directory is; :tmp is a
 // private one; without either there is none.
 func TestSandboxTmp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	dir, err := os.MkdirTemp("/tmp", "carrel-e2e-")
 	w.must(err)
@@ -361,6 +366,7 @@ func TestSandboxRefusesWhatItCannotHold(t *testing.T) {
 }
 
 func TestSandboxNetwork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	addr := w.listen("tcp4", "127.0.0.1:0").Addr().String()
 	port := addr[strings.LastIndexByte(addr, ':')+1:]

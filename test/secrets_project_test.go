@@ -184,6 +184,7 @@ func TestPasswordsOfRepositories(t *testing.T) {
 // TestPasswordsOfEachGitDirectory: the same holds for bare repositories in the project, for git
 // directories of another name, and for what configurations include from the project.
 func TestPasswordsOfEachGitDirectory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("git")
 	w.outsideSh(`git init -q .; git config user.email a@b; git config user.name n
@@ -219,6 +220,7 @@ func TestPasswordsOfEachGitDirectory(t *testing.T) {
 // TestPasswordsThatTheHostWrites: a configuration that is replaced outside during a run is
 // hidden as a whole.
 func TestPasswordsThatTheHostWrites(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("git")
 	w.outsideSh("git init -q .; git remote add origin https://u:PASSWORD@example.com/x.git")

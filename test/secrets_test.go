@@ -51,6 +51,7 @@ func TestSecretsInHomeAreOutOfSight(t *testing.T) {
 // TestHomeFullShowsTheRest keeps the test above from passing because nothing
 // of home is visible at all.
 func TestHomeFullShowsTheRest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	file := w.write(w.home+"/Documents/notes.txt", "plain notes")
 	if got := w.attack([]string{"--home", "full"}, "read", file); got != "ok plain notes" {
@@ -102,6 +103,7 @@ func TestEnvFileBehindLinks(t *testing.T) {
 }
 
 func TestSecretVariablesStayOutside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	names := []string{"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "GH_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DATABASE_URL", "NPM_TOKEN",
 		"SSH_AUTH_SOCK", "VAULT_TOKEN", "MY_PASSWORD", "KUBECONFIG", "FOO_SECRET", "SOME_ORDINARY_NAME"}
@@ -122,6 +124,7 @@ func TestSecretVariablesStayOutside(t *testing.T) {
 
 // TestSystemSecrets: files that root can read and nobody needs inside.
 func TestSystemSecrets(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can read them outside: without that canary there is nothing to show")
 	}
@@ -215,6 +218,7 @@ func canaries(t *testing.T, p person, attempts []struct{ name, script string }) 
 // TestDenyHoldsInTheNextRun: a command must not move a denied file to where
 // the same rule no longer finds it.
 func TestDenyHoldsInTheNextRun(t *testing.T) {
+	t.Parallel()
 	for _, deny := range []string{"deep/dir/key.pem", "deep/**/*.pem"} {
 		w := newWorld(t, ordinary(t))
 		w.write(w.project+"/deep/dir/key.pem", "SECRET")
@@ -228,6 +232,7 @@ func TestDenyHoldsInTheNextRun(t *testing.T) {
 
 // TestManyMasks: thousands of matches are no reason to fail or to leave some out.
 func TestManyMasks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	for i := range 3000 {
 		w.write(fmt.Sprintf("%s/d%d/k%d.pem", w.project, i%50, i), "SECRET")

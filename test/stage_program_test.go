@@ -36,6 +36,7 @@ func (w *world) firstProcess() string {
 // TestStageProgram: the first process in the walls is the small program beside carrel, where
 // that is of the same build, and changed by those alone who may change carrel.
 func TestStageProgram(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("what a process was started from is shown to root alone, where it cannot be traced")
 	}
@@ -114,6 +115,7 @@ func (w *world) sameBuild(a, b string) bool {
 // TestFileProgram: the small program beside carrel carries out the requests of file tools, where
 // it is of the same build, and does what carrel does.
 func TestFileProgram(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[1])
 	beside := w.base + "/bin/carrel-file"
 	build := exec.Command("go", "build", "-o", beside, "carrel/cmd/carrel-file")

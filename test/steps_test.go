@@ -48,6 +48,7 @@ m end`)
 // TestMarksAreOnlyMarks: a flood of them makes no steps and holds nobody up, and
 // outside there is nothing to mark.
 func TestMarksAreOnlyMarks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	out := w.sh(`echo 1 > a; for i in $(seq 60); do /run/carrel/bin/carrel step begin 2>&1; done | sort | uniq -c; echo 2 > a`)
 	if !strings.Contains(out, "more than 20 marks in a second") {
@@ -159,6 +160,7 @@ func TestKilledRunIsFound(t *testing.T) {
 // TestBursts: what a person or an agent does at a terminal becomes a step when it
 // has been quiet for a while.
 func TestBursts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("script", "python3")
 	body := w.script(w.base+"/tool/burst.py", "#!/usr/bin/python3\nimport time\nopen('a', 'w').write('1\\n'); time.sleep(4); open('a', 'w').write('2\\n')\n")
@@ -221,6 +223,7 @@ func TestSafeguards(t *testing.T) {
 // TestSafeguardsHoldInSlices: what a command says about the ends of its steps, and
 // pauses between them, do not begin the bounds anew.
 func TestSafeguardsHoldInSlices(t *testing.T) {
+	t.Parallel()
 	const slices = "for i in $(seq 8); do /run/carrel/bin/carrel step begin --label s$i; rm -f f$i; /run/carrel/bin/carrel step end; sleep 0.1; done; ls"
 	w := newWorld(t, ordinary(t))
 	config := w.home + "/.config/carrel/config.yaml"

@@ -120,6 +120,7 @@ func TestPauseResumeStop(t *testing.T) {
 
 // TestStopMakesIt: a command that ignores the request is ended all the same.
 func TestStopMakesIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	cmd, one := w.desk("--", "sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
 	eventually(t, "it to run", func() bool { return len(states(cmd.Process.Pid)) > 1 })
@@ -186,6 +187,7 @@ func TestSupervisorIsOutOfReach(t *testing.T) {
 
 // TestApproveNeedsAnID: what waits for nothing says so, with a hint.
 func TestApproveNeedsAnID(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	for _, args := range [][]string{{"approve", "abcdef"}, {"deny", "abcdef"}, {"pause", "abcdef"}, {"resume", ""}, {"stop", "abcdef"}, {"stop"}} {
 		if r := w.plain(w.bin, args...); r.code != 125 || !strings.Contains(r.err, "hint: ") {

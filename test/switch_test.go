@@ -103,6 +103,7 @@ func TestHistoryThatCannotBe(t *testing.T) {
 // TestHistoryInsideAWorkspace: a second supervisor inside is refused with the
 // reason, and with the outer history off it can be the one that records.
 func TestHistoryInsideAWorkspace(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	inner := []string{"--read", w.bin, "--", w.bin, "run", "--", "sh", "-c", "echo inside; touch made"}
 	r := w.run(append([]string{"--nested", "full"}, inner...)...)

@@ -47,6 +47,7 @@ func TestGitWork(t *testing.T) {
 
 // TestGitPush to a local remote that was granted.
 func TestGitPush(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	remote := w.outside + "/remote.git"
@@ -63,6 +64,7 @@ func TestGitPush(t *testing.T) {
 
 // TestGitInWorktree: the project is a worktree of a repository beside it.
 func TestGitInWorktree(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	w.outsideSh("git worktree add -q " + w.home + "/src/tree")
@@ -75,6 +77,7 @@ func TestGitInWorktree(t *testing.T) {
 }
 
 func TestGitSubmodules(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	lib := w.outside + "/lib"
@@ -88,6 +91,7 @@ func TestGitSubmodules(t *testing.T) {
 // TestGitConfigIsFiltered: what runs programs or holds secrets stays outside,
 // what describes the person comes in.
 func TestGitConfigIsFiltered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("git")
 	w.write(w.home+"/work.inc", "[user]\n\temail = work@example.com\n")

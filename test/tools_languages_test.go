@@ -140,6 +140,7 @@ if __name__=="__main__": print(sum(m.Pool(2).map(f, range(4))))'`); out != "14\n
 // TestActivatedEnvironment: a virtual environment that is active outside is
 // active inside.
 func TestActivatedEnvironment(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("python3")
 	wheel := w.wheel(w.outside)
@@ -161,6 +162,7 @@ func TestActivatedEnvironment(t *testing.T) {
 
 // TestGo runs for one person only: it compiles the standard library.
 func TestGo(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatalf("finding Go: %v", err)
@@ -193,6 +195,7 @@ func TestGo(t *testing.T) {
 }
 
 func TestMakeAndCompiler(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("make", "gcc")
 	w.write(w.project+"/Makefile", "all: out.txt\nout.txt: in.txt\n\ttr a-z A-Z < in.txt > out.txt\n")
@@ -208,6 +211,7 @@ func TestMakeAndCompiler(t *testing.T) {
 
 // TestDebuggers: ptrace among the workspace's own processes works.
 func TestDebuggers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("strace", "gdb")
 	for tool, script := range map[string]string{
@@ -313,6 +317,7 @@ asyncio.run(main())
 
 // TestVersionManagers: shims and toolchains in home run at their own paths.
 func TestVersionManagers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	tools := map[string]string{ // program: what makes it visible
 		".nvm/versions/node/v20.0.0/bin/node20": "nvm", ".pyenv/shims/py3": "pyenv", ".asdf/shims/erl": "asdf", ".cargo/bin/rustc2": "cargo", ".rustup/toolchains/stable/bin/rustc3": "rustup",

@@ -47,6 +47,7 @@ func (w *world) hostSound() (heard func() bool) {
 // TestSound: a name from inside is played outside, of the host's own files; a file of the
 // project never is; and nothing sounds where it is switched off.
 func TestSound(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	heard := w.hostSound()
 	w.write(w.project+"/own.wav", "RIFF....WAVE")
@@ -172,6 +173,7 @@ func (w *world) hostNotifications() *desktopOutside {
 // workspace's name, as text alone; nothing else of the bus is reached; and nothing is
 // shown where that is switched off.
 func TestNotifySend(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0]) // a bus wants its user to have an entry in /etc/passwd
 	desktop := w.hostNotifications()
 	off := w.write(w.outside+"/off.json", `{"virtual_commands": {"notify": "off"}}`)
@@ -225,6 +227,7 @@ func TestNotifySend(t *testing.T) {
 
 // TestNobodyIsNotified: without a desktop the answer is honest.
 func TestNobodyIsNotified(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	if r := w.run("--", "notify-send", "x"); r.code != 1 || !strings.Contains(r.err, "no desktop that shows notifications") {
 		t.Errorf("%s", r)
@@ -234,6 +237,7 @@ func TestNobodyIsNotified(t *testing.T) {
 // TestLinksClosed: under a ceiling without links none is kept or opened, and a request
 // for more is refused at the start.
 func TestLinksClosed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	if r := w.run("--json", "--", "xdg-open", "https://example.com/"); !strings.Contains(r.err, `"url":"https://example.com/"`) {
 		t.Fatalf("canary: %s", r)

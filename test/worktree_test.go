@@ -47,6 +47,7 @@ func TestLinkedWorktreeKeepsOthers(t *testing.T) {
 
 // TestLinkedWorktreeWorks: everyday work in one.
 func TestLinkedWorktreeWorks(t *testing.T) {
+	t.Parallel()
 	for range 2 { // and in the next run
 		w := linked(t)
 		w.outsideSh("cd " + w.outside + " && git init -q -b main --bare up.git && git -C main remote add origin $PWD/up.git && git -C main push -q origin main && git clone -q up.git else && cd else && git -c user.email=a -c user.name=a commit -q --allow-empty -m theirs && git tag new && git push -q origin main new")
@@ -72,6 +73,7 @@ func TestLinkedWorktreeWorks(t *testing.T) {
 
 // TestLinkedWorktreeTodo: a rebase that a run leaves with a command in it is named.
 func TestLinkedWorktreeTodo(t *testing.T) {
+	t.Parallel()
 	w := linked(t)
 	listed, _, r := w.listedAfter(`D=$(git rev-parse --git-dir); mkdir $D/rebase-merge; echo "exec touch x" > $D/rebase-merge/git-rebase-todo`)
 	if !strings.Contains(strings.Join(listed, " "), "git-rebase-todo") {

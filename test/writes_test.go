@@ -130,6 +130,7 @@ func TestGrantedDirectories(t *testing.T) {
 // TestHardLinksAcrossTheWalls: the project and a read-only grant are two
 // mounts; a link from one to the other would make the second writable.
 func TestHardLinksAcrossTheWalls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	file := w.write(w.outside+"/shared/file", "text")
 	r := w.run("--read", w.outside+"/shared", "--", "ln", file, w.project+"/alias")
@@ -174,6 +175,7 @@ func swapping(t *testing.T, a, b string) (stop func() int) {
 // caller stands in the project all the time, so nothing may ever be written to
 // the private one.
 func TestProjectSwappedWhileStarting(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	private := w.outside + "/private"
 	w.mkdir(private, 0o700)
@@ -216,6 +218,7 @@ func removedAt(paths ...string) {
 // exchanged for a symlink to a private directory while commands start. The
 // rule is the protected name, the private directory must never be mounted.
 func TestSwappedGrantIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	secret := w.write(w.outside+"/private/tasks.json", "SECRET")
 	w.write(w.project+"/.vscode/tasks.json", "mine")
@@ -262,6 +265,7 @@ func TestHomeAsProjectIsRefused(t *testing.T) {
 
 // TestSharedMemoryAndQueues: System V objects of the host are not the workspace's.
 func TestSharedMemoryAndQueues(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("ipcmk", "ipcs")
 	r := w.plain("ipcmk", "-M", "4096")

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/decide"
 	"carrel/internal/processes"
 	"carrel/internal/sandbox"
 	"carrel/internal/spool"
 	"carrel/internal/steps"
 	"carrel/internal/supervisor"
-	"carrel/internal/decide"
 
 	"golang.org/x/sys/unix"
 )

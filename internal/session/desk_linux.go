@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/auditor"
+	"carrel/internal/decide"
 	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/processes"
@@ -20,7 +21,6 @@ import (
 	"carrel/internal/spool"
 	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
-	"carrel/internal/decide"
 
 	"golang.org/x/sys/unix"
 )

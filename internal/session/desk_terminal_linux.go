@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 
 	"carrel/internal/api"
+	"carrel/internal/decide"
 	"carrel/internal/screen"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
-	"carrel/internal/decide"
 
 	"golang.org/x/sys/unix"
 )

@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 	"slices"
 
+	"carrel/internal/decide"
 	"carrel/internal/gui"
 	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
 	"carrel/internal/seccomp"
-	"carrel/internal/decide"
 )
 
 // openDesktop makes the workspace's desktop, once: there is none where the policy has no

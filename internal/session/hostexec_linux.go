@@ -16,6 +16,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
@@ -24,7 +25,6 @@ import (
 	"carrel/internal/stdio"
 	"carrel/internal/steps"
 	"carrel/internal/supervisor"
-	"carrel/internal/decide"
 
 	"golang.org/x/sys/unix"
 )

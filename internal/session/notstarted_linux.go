@@ -10,10 +10,10 @@ import (
 
 	"carrel/internal/advice"
 	"carrel/internal/api"
+	"carrel/internal/decide"
 	"carrel/internal/hostfile"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
-	"carrel/internal/decide"
 )
 
 // notStarted turns a launch error into an exit status and, where the program

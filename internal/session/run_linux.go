@@ -17,6 +17,7 @@ import (
 
 	"carrel/internal/advice"
 	"carrel/internal/api"
+	"carrel/internal/decide"
 	"carrel/internal/guard"
 	"carrel/internal/hostfacts"
 	"carrel/internal/network"
@@ -29,7 +30,6 @@ import (
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 	"carrel/internal/told"
-	"carrel/internal/decide"
 
 	"golang.org/x/sys/unix"
 )

@@ -10,11 +10,11 @@ package session
 
 import (
 	"carrel/internal/clipboard"
+	"carrel/internal/decide"
 	"carrel/internal/gui"
 	"carrel/internal/sandbox"
 	"carrel/internal/stdio"
 	"carrel/internal/steps"
-	"carrel/internal/decide"
 )
 
 // Session is one command, or one workspace that stays, from the moment that it is to be

@@ -12,11 +12,11 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/decide"
 	"carrel/internal/notify"
 	"carrel/internal/sandbox"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
-	"carrel/internal/decide"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
