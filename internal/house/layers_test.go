@@ -98,7 +98,7 @@ var layers = map[string][]string{
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
 	"hostfile":         {},
 	"processes":        {"hostfile", "procfs", "sandbox"},
-	"statedir":         {"api", "dircache", "gitdir", "hostfile", "spool"},
+	"statedir":         {"api", "dircache", "gitdir", "hostfile", "ownfile", "spool"},
 	"changelog":        {"advice", "broker", "history", "statedir"},
 	"histories":        {"changelog", "config", "history", "hostfile", "policy", "statedir"},
 	"steps":            {"api", "broker", "changelog", "config", "guard", "histories", "history", "history/journal", "history/steplog", "inside", "policy", "processes", "sandbox", "supervisor"},

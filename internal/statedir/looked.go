@@ -1,11 +1,13 @@
 package statedir
 
 import (
+	"io"
 	"os"
 	"time"
 
 	"carrel/internal/dircache"
 	"carrel/internal/hostfile"
+	"carrel/internal/ownfile"
 	"carrel/internal/spool"
 )
 
@@ -21,8 +23,17 @@ func (s *Dir) Looked(project string) []byte {
 		return nil
 	}
 	defer dir.Close()
-	data, err := spool.ReadFile(dir, lookedFile, dircache.MaxSize)
+	f, err := ownfile.Open(dir, lookedFile, os.O_RDONLY)
 	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || st.Mode().Perm()&0o022 != 0 || st.Size() > dircache.MaxSize {
+		return nil
+	}
+	data := make([]byte, st.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
 		return nil
 	}
 	return data
