@@ -52,6 +52,34 @@ func TestWhatIsKeptComesBack(t *testing.T) {
 	}
 }
 
+// TestBodiesThatAreNoTree: a right checksum is not all.
+func TestBodiesThatAreNoTree(t *testing.T) {
+	for name, c := range map[string]struct {
+		body []byte // time, file systems, directories, entries; flags and entries of each directory
+		ok   bool
+	}{
+		"the canary":                            {[]byte{0, 0, 2, 1, 0, 1, 3, 1, 'a', 0, 0}, true},
+		"no directory":                          {[]byte{0, 0, 0, 0}, false},
+		"more entries than there are":           {[]byte{0, 0, 1, 0, 0, 1, 0, 1, 'a'}, false},
+		"fewer":                                 {[]byte{0, 0, 1, 2, 0, 1, 0, 1, 'a'}, false},
+		"more directories than there are":       {[]byte{0, 0, 1, 1, 0, 1, 3, 1, 'a'}, false},
+		"one that nothing names":                {[]byte{0, 0, 2, 0, 0, 0, 0, 0}, false},
+		"one that names itself":                 {[]byte{0, 0, 2, 1, 0, 0, 0, 1, 3, 1, 'a'}, false},
+		"a file that holds something":           {[]byte{0, 0, 2, 1, 0, 1, 2, 1, 'a', 0, 0}, false},
+		"a name with a slash":                   {[]byte{0, 0, 1, 1, 0, 1, 0, 1, '/'}, false},
+		"the parent":                            {[]byte{0, 0, 1, 1, 0, 1, 1, 2, '.', '.'}, false},
+		"a name without an end":                 {[]byte{0, 0, 1, 1, 0, 1, 0, 9, 'a'}, false},
+		"flags that are unknown":                {[]byte{0, 0, 1, 0, 2, 0}, false},
+		"a stamp without an end":                {[]byte{0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1}, false},
+		"a number that is too long":             {bytes.Repeat([]byte{0xff}, 40), false},
+		"more directories than there are bytes": {[]byte{0, 0, 0xff, 0xff, 0x3f, 0, 0, 0}, false},
+	} {
+		if root, _, _, err := decodeBody(string(c.body)); (err == nil) != c.ok || (root != nil) != c.ok {
+			t.Errorf("%s: %+v, %v", name, root, err)
+		}
+	}
+}
+
 // FuzzDecode: whatever bytes have a right checksum, what is taken from them is a tree that
 // can be written again.
 func FuzzDecode(f *testing.F) {

@@ -358,8 +358,23 @@ func TestBytesAreMadeWhereItIsWorthIt(t *testing.T) {
 	}
 }
 
-// TestSurroundings: what the bytes are right for includes the place and what is asked.
+// TestSurroundings: what the bytes are right for includes the place and what is asked, this
+// start of the machine and this program.
 func TestSurroundings(t *testing.T) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var self unix.Stat_t
+	if err := unix.Stat("/proc/self/exe", &self); err != nil {
+		t.Fatal(err)
+	}
+	all := string(surroundings("/a", "b"))
+	for _, part := range []any{strings.TrimSpace(string(boot)), self.Ino, self.Size, self.Ctim} {
+		if !strings.Contains(all, fmt.Sprint(part)) {
+			t.Errorf("%s: no %v", all, part)
+		}
+	}
 	seen := map[string]bool{}
 	for _, s := range [][]byte{surroundings("/a", "b"), surroundings("/b", "b"), surroundings("/a", "c"), surroundings("/a", "")} {
 		if s == nil || seen[string(s)] {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,10 @@ func TestRememberedLook(t *testing.T) {
 	put("many/d8/.aws/credentials", "[default]\n")
 	put("many/d9/.env/x", "A=1")
 	first := lookedAt(t, root, nil, 1)
+	want := []string{testProject + "/many/d3", testProject + "/many/d4/bare", testProject + "/many/d5"}
+	if got := slices.Sorted(slices.Values(first.Repositories)); !slices.Equal(got, want) {
+		t.Errorf("repositories %q, want %q", got, want)
+	}
 	kept := first.Looked()
 	if kept == nil {
 		t.Skip("nothing is remembered on this file system")
