@@ -98,12 +98,15 @@ func newWalk(place string, about []byte, old []byte, began time.Time) *Walk {
 	return w
 }
 
-// Encode gives the bytes for the next walk, nil where those of this one are as good.
+// Encode gives the bytes for the next walk, nil where those of this one are as good. It is
+// called once: whoever keeps the walk keeps nothing of the tree after that.
 func (w *Walk) Encode() []byte {
-	if !w.usable || w.dirs.Load() < minDirs || w.gain.Load() < minGain || w.Root == nil {
+	root := w.Root
+	w.Root = nil
+	if !w.usable || w.dirs.Load() < minDirs || w.gain.Load() < minGain || root == nil {
 		return nil
 	}
-	if data := encode(w.Root, w.key, w.now, w.began); len(data) <= MaxSize {
+	if data := encode(root, w.key, w.now, w.began); len(data) <= MaxSize {
 		return data
 	}
 	return nil

@@ -355,6 +355,9 @@ func TestBytesAreMadeWhereItIsWorthIt(t *testing.T) {
 		if got := w.Encode() != nil; got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
+		if w.Root != nil {
+			t.Errorf("%+v: the tree is kept", c)
+		}
 	}
 }
 

@@ -91,8 +91,8 @@ type View struct {
 	// git directories of another name; but for those in what was installed.
 	Repositories []string
 	// Looked gives what the next look at the project may begin with, see [Options]; nil for
-	// nothing new. It must be kept where nothing inside can write: what it says is not looked
-	// at again. It is nil where the project was not looked at.
+	// nothing new, and the second time. It must be kept where nothing inside can write: what
+	// it says is not looked at again. It is nil where the project was not looked at.
 	Looked func() []byte
 	// Notes are sentences for a person: what was left out and why.
 	Notes []string
