@@ -305,9 +305,16 @@ func (p *Decision) decide() error {
 // inspected says for whom and for what the host is looked at.
 func (p *Decision) inspected(home policy.HomeMode, granted bool) view.Options {
 	return view.Options{
-		Home: p.Place.Home, Project: p.Place.Project, UID: p.UID, GID: p.GID, User: p.Getenv("USER"),
-		Environ: p.Request.Environ, HomeMode: home, HomeGranted: granted, Git: p.Keyring.Git(),
+		Home: p.Place.Home, Project: p.Place.Project, UID: p.UID, GID: p.GID, User: p.Getenv("USER"), Environ: p.Request.Environ,
+		HomeMode: home, HomeGranted: granted, Git: p.Keyring.Git(),
+		Looked: statedir.At(statedir.Path(p.Getenv)).Looked(p.Place.Project),
 	}
+}
+
+// KeepLooked keeps what the look at the project found for the next one, see
+// [statedir.Dir.KeepLooked].
+func KeepLooked(p *Decision) (wait func()) {
+	return p.State.KeepLooked(p.Place.Project, p.view.Looked)
 }
 
 // warned makes denials of what somebody asked for and did not get.

@@ -10,6 +10,9 @@ import (
 //go:embed names.txt
 var namesText string
 
+// Rules is the text that all rows come from.
+func Rules() string { return namesText }
+
 // Test is how the secret in a file of a name is told.
 type Test uint8
 

@@ -133,6 +133,7 @@ func (d *desk) serve(tell *Reporter) error {
 		_, err = p.whyNotStarted("", err)
 		return err
 	}
+	_ = decide.KeepLooked(p.Decision)
 	p.Home.Watch()
 	if err := d.answer(group); err != nil {
 		d.up.walls.Kill()

@@ -123,6 +123,7 @@ func (s *Session) Start() (*api.Result, error) {
 		io.Abandon()
 		return s.notStarted(r, s.Request.Argv[0], err)
 	}
+	defer decide.KeepLooked(s.Decision)()
 	s.Home.Watch()
 	signals.Forward(signalled{up}, stopGrace) // at once: the command may already have been sent some
 	io.Started()

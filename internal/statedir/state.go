@@ -30,6 +30,7 @@ import (
 //	projects/ID/history/          see package history; elsewhere with history.dir
 //	projects/ID/history-places    where else the history has been
 //	projects/ID/alone             locked while a piece of a git directory is made, see aloneInProject
+//	projects/ID/looked            what was found in directories that did not change, see package dircache
 //	projects/ID/path              the project's path, quoted; its time is that of the last use
 //	projects/ID/changes/          see record
 //	projects/.total               locked while histories are shrunk; what they took then
@@ -68,14 +69,22 @@ func Open(path string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking at the state directory: %w", err)
 	}
-	if !info.IsDir() || !hostfile.OwnedByUs(info) || info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("state directory %q is not a directory of this user alone; make it 0700", path)
+	if err := ours(path, info); err != nil {
+		return nil, fmt.Errorf("state directory %w", err)
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, fmt.Errorf("looking at the state directory: %w", err)
 	}
 	return &Dir{path: real}, nil
+}
+
+// ours insists on a directory that nobody else can write.
+func ours(path string, info os.FileInfo) error {
+	if !info.IsDir() || !hostfile.OwnedByUs(info) || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%q is not a directory of this user alone; make it 0700", path)
+	}
+	return nil
 }
 
 // Project gives the directory of one project.

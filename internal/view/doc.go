@@ -26,6 +26,7 @@
 // VPN) do not reach a running workspace. What is generated is data for a
 // program inside; nothing in it is trusted afterwards.
 //
-// The package imports policy for the rule types and no other package of this
-// module.
+// What a look at the project found comes back with [View.Looked], so that the next one
+// lists only the directories that may have changed, see package dircache; keeping it is the
+// caller's.
 package view

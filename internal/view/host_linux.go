@@ -1,11 +1,11 @@
 package view
 
 import (
-	"encoding/binary"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
+
+	"carrel/internal/dircache"
 )
 
 func supported() error { return nil }
@@ -85,31 +85,13 @@ func listDir(p string, buf []byte, do func(name string, dir bool)) error {
 		return err
 	}
 	defer syscall.Close(fd)
-	for {
-		n, err := syscall.Getdents(fd, buf)
-		if err == syscall.EINTR {
-			continue
+	return dircache.Names(fd, buf, func(name string, kind byte) {
+		dir := kind == syscall.DT_DIR
+		if kind == syscall.DT_UNKNOWN { // some file systems do not say
+			dir = lstatRaw(p + "/" + name).mode.IsDir()
 		}
-		if err != nil || n <= 0 {
-			return err
-		}
-		all := string(buf[:n])
-		for at := 0; at < n; {
-			e := buf[at:n] // struct linux_dirent64 of linux/dirent.h
-			size := int(binary.NativeEndian.Uint16(e[16:]))
-			kind := e[18]
-			name, _, _ := strings.Cut(all[at+19:at+size], "\x00")
-			at += size
-			if name == "." || name == ".." {
-				continue
-			}
-			dir := kind == syscall.DT_DIR
-			if kind == syscall.DT_UNKNOWN { // some file systems do not say
-				dir = lstatRaw(p + "/" + name).mode.IsDir()
-			}
-			do(name, dir)
-		}
-	}
+		do(name, dir)
+	})
 }
 
 // readAll reads to the end, which may be further than the size said: files of

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"carrel/internal/dircache"
 	"carrel/internal/policy"
 	"carrel/internal/secrets"
 )
@@ -40,8 +42,9 @@ const Unlooked = SecretPrefix + "files of secrets cannot be looked for in it"
 
 // projectDir is a directory that is still to be looked at.
 type projectDir struct {
-	rel  string // below the project
-	test bool   // in one of testTrees
+	rel  string         // below the project
+	test bool           // in one of testTrees
+	slot **dircache.Dir // for what it holds
 }
 
 // hit is a name that a row fits.
@@ -62,18 +65,29 @@ func (in *inspector) projectSecrets() error {
 	if !at.isDir() {
 		return nil
 	}
+	began := in.o.began
+	if began.IsZero() {
+		began = time.Now()
+	}
+	walk, err := dircache.Begin(in.h.root+at.path, secrets.Rules(), in.o.Looked, began)
+	if err != nil {
+		in.note(unreadableProject, in.o.Project)
+		return nil
+	}
+	defer walk.Close()
+	in.view.Looked = walk.Encode
 	left, dirs := unread{maxProjectReads, maxProjectBytes}, 0
-	for level := []projectDir{{}}; len(level) > 0; {
+	for level := []projectDir{{slot: &walk.Root}}; len(level) > 0; {
 		if dirs += len(level); dirs > maxProjectDirs {
 			return fmt.Errorf("the project %q has more than %d directories: files of secrets cannot be looked for in all of them; start in a part of it", in.o.Project, maxProjectDirs)
 		}
 		var next []projectDir
-		for i, l := range lookAll(in.h.root+at.path, level, at.path != "/") {
+		for i, l := range lookAll(walk, level, at.path != "/") {
 			d := level[i]
 			next = append(next, l.dirs...)
 			switch {
 			case l.err != nil && d.rel == "":
-				in.note("the project %q is unreadable: no file of secrets could be looked for", in.o.Project)
+				in.note(unreadableProject, in.o.Project)
 			case l.err != nil: // it may be gone, and then nothing is denied
 				in.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, SecretPrefix), false)
 			}
@@ -98,6 +112,8 @@ func (in *inspector) projectSecrets() error {
 	return nil
 }
 
+const unreadableProject = "the project %q is unreadable: no file of secrets could be looked for"
+
 // listing is what a directory of the project holds.
 type listing struct {
 	dirs         []projectDir
@@ -118,9 +134,9 @@ var gitNames = [3]string{"HEAD", "objects", "refs"}
 // perThread is how many directories are worth a thread.
 const perThread = 32
 
-// lookAll lists directories below a place, on several threads where there are many. deep
-// says whether those in them are looked at too.
-func lookAll(place string, list []projectDir, deep bool) []listing {
+// lookAll lists directories of a walk, on several threads where there are many. deep says
+// whether those in them are looked at too.
+func lookAll(walk *dircache.Walk, list []projectDir, deep bool) []listing {
 	out := make([]listing, len(list))
 	var next atomic.Int64
 	var threads sync.WaitGroup
@@ -128,7 +144,7 @@ func lookAll(place string, list []projectDir, deep bool) []listing {
 		threads.Go(func() {
 			buf := make([]byte, 32<<10)
 			for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
-				out[i] = list[i].look(place, buf, deep)
+				out[i] = list[i].look(walk, buf, deep)
 			}
 		})
 	}
@@ -136,26 +152,61 @@ func lookAll(place string, list []projectDir, deep bool) []listing {
 	return out
 }
 
-func (d projectDir) look(place string, buf []byte, deep bool) (l listing) {
-	l.err = listDir(path.Join(place, d.rel), buf, func(name string, dir bool) {
-		if i := slices.Index(gitNames[:], name); i >= 0 {
+// look makes a listing of the names that matter, which may be remembered ones: all that
+// it says of a directory follows from them.
+func (d projectDir) look(walk *dircache.Walk, buf []byte, deep bool) (l listing) {
+	dir, err := walk.List(d.rel, d.slot, buf, func(name string, dir bool) bool { return matters(d.rel, name, dir, deep) })
+	l.err = err
+	if dir == nil {
+		return l
+	}
+	for i := range dir.Entries {
+		e := &dir.Entries[i]
+		if i := slices.Index(gitNames[:], e.Name); i >= 0 {
 			l.git[i] = true
 		}
-		if dir && !strings.HasPrefix(name, ".env") {
-			if name == ".git" {
-				l.repositories = append(l.repositories, ".git")
+		if otherDir(e.Name, e.Dir) {
+			if e.Name == ".git" {
+				l.repositories = append(l.repositories, e.Name)
 			}
-			if !otherTrees()[name] && deep { // else the project is the whole machine
-				l.dirs = append(l.dirs, projectDir{path.Join(d.rel, name), d.test || testTrees()[name]})
+			if walked(e.Name, deep) {
+				l.dirs = append(l.dirs, projectDir{path.Join(d.rel, e.Name), d.test || testTrees()[e.Name], &e.Sub})
 			}
-			return
+			continue
 		}
-		l.leads = l.leads || name == ".git"
-		if row := secrets.Match(d.rel, name); row.Test != secrets.Never && row.Test != secrets.Shown {
-			l.hits = append(l.hits, hit{strings.Clone(name), row})
+		l.leads = l.leads || e.Name == ".git"
+		if row, hidden := secretRow(d.rel, e.Name); hidden {
+			l.hits = append(l.hits, hit{e.Name, row})
 		}
-	})
+	}
 	return l
+}
+
+// matters says whether something follows from a name in a directory.
+func matters(rel, name string, dir, deep bool) bool {
+	if name == ".git" || slices.Contains(gitNames[:], name) {
+		return true
+	}
+	if otherDir(name, dir) {
+		return walked(name, deep)
+	}
+	_, hidden := secretRow(rel, name)
+	return hidden
+}
+
+// otherDir says whether a name is that of a directory in which secrets may be, and that is
+// none itself.
+func otherDir(name string, dir bool) bool { return dir && !strings.HasPrefix(name, ".env") }
+
+// walked says whether such a directory is looked at, too.
+func walked(name string, deep bool) bool {
+	return !otherTrees()[name] && deep // else the project is the whole machine
+}
+
+// secretRow gives the row that fits a name, and whether such a file may be hidden.
+func secretRow(rel, name string) (secrets.Row, bool) {
+	row := secrets.Match(rel, name)
+	return row, row.Test != secrets.Never && row.Test != secrets.Shown
 }
 
 // projectFile denies a file that holds a secret. What cannot be read is taken to hold one,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"sort"
+	"time"
 
 	"carrel/internal/policy"
 )
@@ -25,7 +26,9 @@ type Options struct {
 	// NameServer is the address that names are asked of inside, "" for the host's.
 	NameServer string
 	Git        GitKeys
-	Root       string // prefix of every path that is looked at, for tests; "" is the real root
+	Looked     []byte    // what the [View.Looked] of an earlier look at this project gave; nil for none
+	began      time.Time // of the look, in tests; else now
+	Root       string    // prefix of every path that is looked at, for tests; "" is the real root
 }
 
 // GitKeys is what git inside has of the person's credentials: programs of ours that
@@ -87,6 +90,10 @@ type View struct {
 	// Repositories are the directories in the project, at any depth, that hold a .git, or are
 	// git directories of another name; but for those in what was installed.
 	Repositories []string
+	// Looked gives what the next look at the project may begin with, see [Options]; nil for
+	// nothing new, and the second time. It must be kept where nothing inside can write: what
+	// it says is not looked at again. It is nil where the project was not looked at.
+	Looked func() []byte
 	// Notes are sentences for a person: what was left out and why.
 	Notes []string
 }
