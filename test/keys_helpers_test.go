@@ -137,3 +137,40 @@ func TestLentAsked(t *testing.T) {
 		t.Errorf("approved: %s", got)
 	}
 }
+
+// TestLentToken: gh inside has the token of a listed host, by its environment alone.
+func TestLentToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.need("gh")
+	w.repository()
+	w.write(w.home+"/.config/gh/hosts.yml", "github.com:\n    user: carla\n    oauth_token: gho_canary4711\n    git_protocol: https\nghe.example.com:\n    user: carla\n    oauth_token: gho_canary0815\n")
+	script := "gh auth token; echo $GH_TOKEN; cat ~/.config/gh/hosts.yml; printf 'protocol=https\\nhost=github.com\\n\\n' | git credential fill; gh auth token --hostname ghe.example.com"
+	if r := w.plain("gh", "auth", "token"); r.out != "gho_canary4711\n" {
+		t.Fatalf("outside: %s", r)
+	}
+	if r := w.run("--", "bash", "-c", script); strings.Contains(r.out, "canary") {
+		t.Errorf("without being allowed: %s", r)
+	}
+	w.configured("credentials:\n  gh: [github.com]\n")
+	r := w.run("--", "bash", "-c", script)
+	if !strings.HasPrefix(r.out, "gho_canary4711\n\n") || !strings.Contains(r.out, "username=x-access-token\npassword=gho_canary4711\n") || strings.Contains(r.out, "canary0815") || !strings.Contains(r.err, "ghe.example.com is refused") {
+		t.Errorf("allowed: %s", r)
+	}
+	w.configured("credentials:\n  gh: [ghe.example.com, github.com]\n")
+	w.script(w.project+"/bin/gh", "#!/bin/sh\nenv | grep ^GH_ | sort\n") // gh shows no token of other services
+	const usual, other = "GH_TOKEN=gho_canary4711\n", "GH_ENTERPRISE_TOKEN=gho_canary0815\nGH_HOST=ghe.example.com\n"
+	for script, want := range map[string]string{
+		"gh": other, // the first
+		"git remote add origin https://github.com/o/r; gh":                                                 usual,
+		"git remote add a https://github.com/o/r; git remote add upstream git@ghe.example.com:o/r.git; gh": other,
+		"git remote add origin https://github.com/o/r; GH_HOST=ghe.example.com gh":                         other,
+		"gh pr view https://www.github.com/o/r/pull/1":                                                     usual, "gh pr comment --body https://not-listed.example/o/r": other,
+		"gh pr -R github.com/o/r": "GH_HOST=github.com\n" + usual,
+	} {
+		w.outsideSh("for r in $(git remote); do git remote remove $r; done")
+		if r := w.run("--", "bash", "-c", "PATH=$(dirname $(command -v gh)):$PWD/bin:$PATH; "+script); r.out != want {
+			t.Errorf("%s: %s", script, r)
+		}
+	}
+}
