@@ -102,6 +102,25 @@ func (t *relating) dropLost(n *Node) {
 	}
 }
 
+// elsewhere takes the names from what an undo made again that was not dead for the steps: another
+// program had removed or renamed it, with all that was in it.
+func (t *relating) elsewhere(n *Node, q *journal.Post) {
+	if n == nil || !t.step.Undoes() || n.Dead || n.ID == q.State.ID || n.ID == (journal.ID{}) || t.begun[n.Number] != nil || t.ended[n.Number] != nil {
+		return
+	}
+	for _, at := range slices.Clone(n.Names) {
+		t.Relations.lead(at, 0)
+	}
+	if n.State.Kind != journal.Dir {
+		return
+	}
+	for at := range t.Entries {
+		if at.Dir == n.Number {
+			t.Relations.lead(at, 0)
+		}
+	}
+}
+
 // onlyAt takes other names from what a step found at an entry, where it had one alone: another
 // program had renamed it.
 func (t *relating) onlyAt(n *Node, p graph.Place, st *journal.State) {
@@ -209,6 +228,7 @@ func (t *relating) end(q *journal.Post) {
 	}
 	n := t.nodeAt(p, q)
 	t.dropLost(n)
+	t.elsewhere(n, q)
 	t.looseAt(p, n, string(q.Path))
 	to := graph.Node(0)
 	if n != nil {
