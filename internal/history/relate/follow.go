@@ -286,17 +286,18 @@ func (t *relating) nodeAt(p graph.Place, q *journal.Post) *Node {
 	if n := t.Relations.Nodes[t.Entries[p]]; n != nil && n.ID == (journal.ID{}) && n.State.Kind == q.State.Kind {
 		return n
 	}
-	if n := t.Relations.Nodes[t.loose[p]]; n != nil && q.State.Kind == journal.Dir && steplog.IsGitObject(string(q.Path)) && t.gone(n, p) {
+	if n := t.Relations.Nodes[t.loose[p]]; n != nil && q.State.Kind == journal.Dir && steplog.IsGitStore(string(q.Path)) && t.gone(n, p) {
 		return n
 	}
 	return t.NewNode(&q.State)
 }
 
-// looseAt remembers a directory of git's loose objects. Git removes it with the last of
-// them, and makes it anew with the next: as objects are never taken away, that is the same
-// one, or what an undo brings back would have no place.
+// looseAt remembers a directory of git's objects. Git removes one of loose objects with the last
+// of them, and makes it anew with the next; a repository made anew in the place of another has
+// others of all kinds. As objects are never taken away, that is the same one, or what an undo
+// brings back would have no place.
 func (t *relating) looseAt(p graph.Place, n *Node, path string) {
-	if n != nil && n.State.Kind == journal.Dir && steplog.IsGitObject(path) {
+	if n != nil && n.State.Kind == journal.Dir && steplog.IsGitStore(path) {
 		t.loose[p] = n.Number
 	}
 }
