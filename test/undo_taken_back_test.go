@@ -38,3 +38,34 @@ func TestUndoAfterOneThatCameToNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestRedoOfUndoThatFoundNothing: of a step of which another program has left nothing, the undo
+// changes nothing, or the time of a directory. It is the newest one all the same: a redo takes
+// that back, and no older one.
+func TestRedoOfUndoThatFoundNothing(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		older := w.write(w.project+"/older", "one")
+		w.sh("echo two > older")
+		if r := w.plain(w.bin, "undo"); r.code != 0 || w.read(older) != "one" {
+			t.Fatal(r)
+		}
+		w.sh("echo x > made")
+		w.must(os.Remove(w.project + "/made"))
+		before := w.outsideSh("stat -c '%n %y' . older")
+		for _, flag := range []string{"--skip-conflicts", "--force"} {
+			if r := w.plain(w.bin, "undo", flag); r.code != 0 || !strings.Contains(r.out, "0 paths restored, 0 removed") {
+				t.Fatalf("canary: %s", r)
+			}
+			if r := w.plain(w.bin, "redo"); r.code != 0 || w.read(older) != "one" {
+				t.Errorf("%s: redo: %s", flag, r)
+			}
+			if after := w.outsideSh("stat -c '%n %y' . older"); after != before {
+				t.Errorf("%s: %s, want %s", flag, after, before)
+			}
+		}
+		if r := w.plain(w.bin, "redo"); r.code != 0 || w.read(older) != "two\n" {
+			t.Errorf("the older one: %s", r)
+		}
+	})
+}
