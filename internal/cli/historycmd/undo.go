@@ -184,13 +184,17 @@ func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.
 		})
 	}
 	var out []uint64
-	for _, s := range slices.Backward(candidates) {
+	paths := slices.Clone(req.Paths)
+	for _, s := range slices.Backward(h.Log.Steps) {
 		switch {
-		case len(out) == n || s.Number <= after:
+		case len(out) == n || s.Number <= after || !slices.Contains(candidates, s):
 		case s.Open() || !req.Redo && h.Log.Undone(s) || !s.Net() && !tookBack(h, s):
-		case req.Paths != nil && !slices.ContainsFunc(req.Paths, s.Touches):
+		case req.Paths != nil && !slices.ContainsFunc(paths, s.Touches):
 		default:
 			out = append(out, s.Number)
+		}
+		if len(out) < n && s.Number > after {
+			paths = steplog.WithFormer(paths, s)
 		}
 	}
 	if len(out) == 0 || len(out) < n && f.to == "" {
