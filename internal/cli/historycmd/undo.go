@@ -221,7 +221,7 @@ func tookBack(h *projecthistory.History, s *steplog.Step) bool {
 		return false
 	}
 	of := h.Log.Step(s.Begin.Of[0])
-	return of != nil && h.Log.Undone(of)
+	return of != nil && of.UndoneBy == s.Number
 }
 
 // pathList names some paths.
