@@ -434,3 +434,35 @@ func TestUndoAfterACallThatFailed(t *testing.T) {
 		t.Errorf("after the undo there is %q", got)
 	}
 }
+
+// TestUndoTellsOfTimes: a step sets the time of a directory, and another program sets another
+// one. The undo leaves that, and says so; it is silent of times that names in it have changed.
+func TestUndoTellsOfTimes(t *testing.T) {
+	told := "left alone  both: its time was changed after the step, and is not set back\n" +
+		"left alone  set: its time was changed after the step, and is not set back\n"
+	for flag, c := range map[string]struct {
+		left string
+		back int // times that are those of before
+	}{"": {told, 0}, "--keep-both": {told, 0}, "--skip-conflicts": {told, 0}, "--force": {"", 3}} {
+		eachPerson(t, func(t *testing.T, p person) {
+			w := newWorld(t, p)
+			w.outsideSh("mkdir set both names; touch -d 2001-01-01 set both names")
+			w.sh("touch -d 2002-02-02 set both; echo x > both/made; echo y > names/made")
+			w.outsideSh("touch -d 2003-03-03 set both; touch names/mine; rm names/mine; touch -d 2003-03-03 names")
+			times := "stat -c '%n %y' set both names"
+			before := w.outsideSh(times)
+			for _, args := range []string{"undo --dry-run ", "undo "} {
+				r := w.plain(w.bin, strings.Fields(args+flag)...)
+				if r.code != 0 || !strings.Contains(r.out, c.left) || strings.Count(r.out, "left alone") != strings.Count(c.left, "left alone") {
+					t.Errorf("%s%s: %s", args, flag, r)
+				}
+			}
+			if got := w.outsideSh(times); strings.Count(got, "2001-01-01") != c.back {
+				t.Errorf("%s: %s", flag, got)
+			}
+			if r := w.plain(w.bin, "redo"); r.code != 0 || w.outsideSh(times) != before {
+				t.Errorf("%s: %s\n%s, want %s", flag, r, w.outsideSh(times), before)
+			}
+		})
+	}
+}

@@ -72,13 +72,18 @@ func (m *model) chosen(redo bool, n int) ([]uint64, bool) {
 	for _, s := range slices.Backward(m.list) {
 		switch {
 		case len(out) == n:
-		case redo && s.Kind == "undo" && s.UndoneBy == 0 && moved(s):
+		case redo && s.Kind == "undo" && s.UndoneBy == 0 && (moved(s) || m.tookBack(s)):
 			out = append(out, m.runOf(s.Step))
 		case !redo && changed(s) && s.State != "undone":
 			out = append(out, s.Step)
 		}
 	}
 	return out, len(out) == n
+}
+
+// tookBack reports whether a step counts as taken back by an undo.
+func (m *model) tookBack(undo toldStep) bool {
+	return slices.ContainsFunc(m.list, func(s toldStep) bool { return slices.Contains(undo.Of, s.Step) && s.UndoneBy == undo.Step })
 }
 
 // runOf is the step of a run that a record is about: an undo may be one of a redo.

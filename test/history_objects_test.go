@@ -97,3 +97,50 @@ func TestUndoOfRepositories(t *testing.T) {
 		})
 	}
 }
+
+// TestUndoOfRepositoryMadeAnew: a step removes all that is in a repository, and makes another one
+// in its place. What was there comes back beside the objects of the new one, which stay, also
+// where somebody has committed to that meanwhile: 7 and 36 have names in the same directory.
+func TestUndoOfRepositoryMadeAnew(t *testing.T) {
+	for _, flag := range []string{"", "--skip-conflicts", "--keep-both", "--force"} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.litter = true
+			commit := "git add -A && git -c user.email=a@b -c user.name=a commit -qm "
+			w.outsideSh("git init -q -b main . && echo 1 > f && " + commit + "one && git gc -q && echo 7 > g && " + commit + "two")
+			fsck := "git fsck --strict --no-dangling 2>&1"
+			log := "git log --format=%s main; find .git -name '*.undo-conflict*'; ls"
+			before := w.outsideSh(log)
+			step := "rm -rf .git g; git init -q -b main . && " + commit + "anew && git gc -q"
+			if r := w.run(append(historyOn, "--write", w.project+"/.git", "--", "bash", "-c", step)...); r.code != 0 {
+				t.Fatal(r)
+			}
+			args := strings.Fields("undo " + flag)
+			if flag != "" {
+				w.outsideSh("echo 36 > h && " + commit + "mine")
+			}
+			after := w.outsideSh(log)
+			for range 2 {
+				if r := w.plain(w.bin, args...); r.code != 0 {
+					t.Fatal(r)
+				}
+				if got := w.outsideSh(log); flag == "" && got != before {
+					t.Errorf("undo: %s", got)
+				}
+				if out := w.outsideSh(fsck); out != "" {
+					t.Errorf("git fsck: %s", out)
+				}
+				if r := w.plain(w.bin, "redo"); r.code != 0 {
+					t.Fatal(r)
+				}
+				if got := w.outsideSh(log); got != after {
+					t.Errorf("redo: %s", got)
+				}
+				if out := w.outsideSh(fsck); out != "" {
+					t.Errorf("git fsck after the redo: %s", out)
+				}
+			}
+		})
+	}
+}

@@ -38,3 +38,69 @@ func TestUndoAfterOneThatCameToNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestRedoOfUndoThatFoundNothing: of a step of which another program has left nothing, the undo
+// changes nothing, or the time of a directory. It is the newest one all the same: a redo takes
+// that back, and no older one.
+func TestRedoOfUndoThatFoundNothing(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		older := w.write(w.project+"/older", "one")
+		w.sh("echo two > older")
+		if r := w.plain(w.bin, "undo"); r.code != 0 || w.read(older) != "one" {
+			t.Fatal(r)
+		}
+		w.sh("echo x > made")
+		w.must(os.Remove(w.project + "/made"))
+		before := w.outsideSh("stat -c '%n %y' . older")
+		for _, flag := range []string{"--skip-conflicts", "--force"} {
+			if r := w.plain(w.bin, "undo", flag); r.code != 0 || !strings.Contains(r.out, "0 paths restored, 0 removed") {
+				t.Fatalf("canary: %s", r)
+			}
+			if r := w.plain(w.bin, "redo"); r.code != 0 || w.read(older) != "one" {
+				t.Errorf("%s: redo: %s", flag, r)
+			}
+			if after := w.outsideSh("stat -c '%n %y' . older"); after != before {
+				t.Errorf("%s: %s, want %s", flag, after, before)
+			}
+		}
+		if r := w.plain(w.bin, "redo"); r.code != 0 || w.read(older) != "two\n" {
+			t.Errorf("the older one: %s", r)
+		}
+	})
+}
+
+// TestUndoPathInRenamedDirectory: what is in a directory that a step renamed is found by its
+// name of before and by that of now, whether that step or an older one changed it.
+func TestUndoPathInRenamedDirectory(t *testing.T) {
+	for _, steps := range [][]string{
+		{"echo two > old/in/f; mv old new"},
+		{"mv old new; echo two > new/in/f"},
+		{"echo two > old/in/f", "mv old new"},
+		{"echo two > old/in/f", "mv old other", "mv other/in other/it; mv other/it other/in; mv other new"},
+	} {
+		for _, path := range []string{"old/in/f", "new/in/f", "old/in", "new/in"} {
+			t.Run(strings.Join(steps, "; ")+" "+path, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, ordinary(t))
+				w.write(w.project+"/old/in/f", "one")
+				w.write(w.project+"/old/in/else", "one")
+				for _, step := range steps {
+					w.sh(step)
+				}
+				if r := w.plain(w.bin, "history", "--path", path); r.code != 0 || !strings.Contains(r.out, "two") {
+					t.Errorf("history: %s", r)
+				}
+				if r := w.plain(w.bin, "undo", "--path", path); r.code != 0 || r.out != "restored  new/in/f\n1 step: 1 path restored, 0 removed\n" {
+					t.Errorf("undo: %s", r)
+				}
+				if got := w.read(w.project + "/new/in/f"); got != "one" {
+					t.Errorf("%q", got)
+				}
+				if r := w.plain(w.bin, "redo"); r.code != 0 || w.read(w.project+"/new/in/f") != "two\n" {
+					t.Errorf("redo: %s", r)
+				}
+			})
+		}
+	}
+}

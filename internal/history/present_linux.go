@@ -196,6 +196,10 @@ func (p *present) nodeOf(at graph.Place, st *journal.State) graph.Node {
 		p.bindNow(n, st)
 		return n.Number
 	}
+	if n := p.Stood(at); n != nil && st.Kind == journal.Dir && len(p.named[n.Number]) == 0 {
+		p.bindNow(n, st)
+		return n.Number
+	}
 	return p.Relations.NewNode(st).Number
 }
 

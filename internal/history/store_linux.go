@@ -38,10 +38,22 @@ type Store struct {
 	mapped   []byte
 	limits   Limits
 	ignored  func(path string) bool // nil: nothing is
+	readOnly error                  // why it cannot be written to; nil where it can
 }
 
 // Open opens the store in a directory, and makes it where there is none.
 func Open(dir string) (*Store, error) {
+	s, err := OpenToRead(dir)
+	if err == nil && s.readOnly != nil {
+		s.Close()
+		return nil, fmt.Errorf("opening the history in %q: %w", dir, s.readOnly)
+	}
+	return s, err
+}
+
+// OpenToRead is Open also where nothing can be written to: then steps can be read, and not
+// taken back.
+func OpenToRead(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the history: %w", err)
 	}
@@ -78,12 +90,24 @@ func (s *Store) open() error {
 	if err := s.checkFormat(); err != nil {
 		return err
 	}
-	lock, err := s.file("lock", os.O_RDWR|os.O_CREATE)
-	if err != nil {
+	var err error
+	if s.lock, err = openWritten(s, "lock"); err != nil {
 		return err
 	}
-	s.lock = lock
 	return s.mapCounters()
+}
+
+// openWritten opens a file that all writers write to. Where that cannot be, the history can be read.
+func openWritten(s *Store, name string) (*os.File, error) {
+	f, err := s.file(name, os.O_RDWR|os.O_CREATE)
+	if !errors.Is(err, unix.EROFS) && !errors.Is(err, unix.EACCES) {
+		return f, err
+	}
+	s.readOnly = err
+	if f, e := s.file(name, os.O_RDONLY); e == nil {
+		return f, nil
+	}
+	return nil, err
 }
 
 // makeDirectories makes those that are missing. Their names are on the disk before there
@@ -168,7 +192,7 @@ func (s *Store) writeFormat() error {
 }
 
 func (s *Store) mapCounters() error {
-	f, err := s.file("counters", os.O_RDWR|os.O_CREATE)
+	f, err := openWritten(s, "counters")
 	if err != nil {
 		return err
 	}
@@ -186,7 +210,11 @@ func (s *Store) mapCounters() error {
 			return err
 		}
 	}
-	if s.mapped, err = unix.Mmap(int(f.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+	how := unix.MAP_SHARED
+	if s.readOnly != nil {
+		how = unix.MAP_PRIVATE
+	}
+	if s.mapped, err = unix.Mmap(int(f.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, how); err != nil {
 		return err
 	}
 	s.counters = (*[5]atomic.Uint64)(unsafe.Pointer(&s.mapped[0]))
@@ -218,6 +246,9 @@ func (s *Store) stamp() (uint64, error) { return s.count(0) }
 func (s *Store) number() (uint64, error) { return s.count(1) }
 
 func (s *Store) count(i int) (n uint64, err error) {
+	if s.readOnly != nil {
+		return 0, s.readOnly
+	}
 	err = s.mappedCounters(func() { n = s.counters[i].Add(1) })
 	if err == nil && (n == 0 || n > journal.MaxNumber) {
 		err = errCounters
@@ -300,6 +331,9 @@ func (s *Store) share() error { return s.flock(unix.LOCK_SH, "an undo is going o
 
 // alone takes the lock that nobody else may hold.
 func (s *Store) alone() error {
+	if s.readOnly != nil {
+		return s.readOnly
+	}
 	err := s.flock(unix.LOCK_EX, "")
 	if err == unix.EWOULDBLOCK {
 		return ErrBusy

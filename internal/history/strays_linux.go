@@ -92,7 +92,7 @@ func namesOf[T any](roots []disk.Root, wanted map[journal.ID]T, use func(path st
 	var err error
 	taken := make(map[journal.ID]bool)
 	for i := range roots {
-		eachBelow(&roots[i], func(dir int, path string, ino uint64, name string) {
+		roots[i].EachBelow(func(dir int, path string, ino uint64, name string) {
 			if inodes[ino] == 0 || err != nil {
 				return
 			}

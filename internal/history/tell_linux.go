@@ -86,6 +86,15 @@ func (c *carrier) tell() {
 			c.plan.LeftAlone = append(c.plan.LeftAlone, Unrestorable{at, whyKept[k.Why]})
 		}
 	}
+	var times []Unrestorable
+	for _, n := range c.Retimed { // that of a directory changes with its names, unless a step has set it
+		if at := c.name(graph.Key{Part: graph.Content, Node: n}); !alone[at] && (c.Kind(n) != graph.Dir || c.timed(n)) {
+			alone[at] = true
+			times = append(times, Unrestorable{at, "its time was changed after the step, and is not set back"})
+		}
+	}
+	slices.SortFunc(times, func(a, b Unrestorable) int { return strings.Compare(a.Path, b.Path) })
+	c.plan.LeftAlone = append(c.plan.LeftAlone, times...)
 }
 
 // timed reports whether a step has set the times of a directory by themselves, so that

@@ -153,11 +153,11 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 		return nil, err
 	}
 	v, err := u.preview(roots)
-	if err != nil {
-		return nil, err
-	}
-	if u.refused != nil {
-		return v, u.refused
+	if err != nil || u.refused != nil {
+		if s.disturbed(l) { // what is in the way may be what another undo is at
+			return nil, ErrChanged
+		}
+		return v, cmp.Or(err, u.refused)
 	}
 	if err := u.allowedPlan(roots, v.Plan); err != nil {
 		return v, err
@@ -176,6 +176,15 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	}
 	u.roots = roots
 	return v, u.all()
+}
+
+// disturbed reports whether somebody else changes the history, or has since it was read.
+func (s *Store) disturbed(l *Log) (is bool) {
+	if s.alone() != nil {
+		return true
+	}
+	defer s.unlock()
+	return s.mappedCounters(func() { is = s.counters[0].Load() > l.Counted }) == nil && is
 }
 
 // all takes the steps back, newest first, and each to what it had found: so every state

@@ -38,6 +38,9 @@ func (p *present) contentNow(n *relate.Node, x *nodeNow) graph.Version {
 		}
 		st = &x.held
 	}
+	if _, again := p.rebound[n.Number]; again && n.Content == graph.Dead && st.Kind == journal.Dir {
+		return n.Versions[0] // see [relate.Relations.Stood]
+	}
 	if n.Content == graph.Dead {
 		return p.Relations.NewVersion(n.Number, st)
 	}

@@ -91,7 +91,7 @@ func Find(req Request) (*History, error) {
 	if _, err := os.Lstat(h.Dir); errors.Is(err, os.ErrNotExist) {
 		return h, nil
 	}
-	h.store, err = history.Open(h.Dir)
+	h.store, err = history.OpenToRead(h.Dir)
 	return h, err
 }
 

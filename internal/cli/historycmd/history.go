@@ -80,13 +80,19 @@ func listSteps(env *cmdenv.Env, cmd *cobra.Command, f *historyFlags) error {
 		return err
 	}
 	var list []stepview.Step // newest first
+	var paths []string
+	if path != "" {
+		paths = []string{path}
+	}
 	for _, s := range slices.Backward(h.Log.Steps) {
 		if f.last > 0 && len(list) == f.last {
 			break
 		}
 		soFar(env, h, s)
+		touches := path == "" || slices.ContainsFunc(paths, s.Touches)
+		paths = steplog.WithFormer(paths, s)
 		undo := s.Begin.Kind == journal.StepUndo || s.Begin.Kind == journal.StepRedo
-		if undo && !f.all || path != "" && !s.Touches(path) || !s.Net() && !s.Open() && !f.all {
+		if undo && !f.all || !touches || !s.Net() && !s.Open() && !f.all {
 			continue
 		}
 		list = append(list, stepview.StepOf(h.Log, s))
@@ -116,8 +122,10 @@ func absolutePath(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding %q: %w", path, err)
 	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil { // the path itself may be gone
-		abs = filepath.Join(dir, filepath.Base(abs))
+	for dir := filepath.Dir(abs); dir != "/"; dir = filepath.Dir(dir) { // the path, and what it lay in, may be gone
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, abs[len(dir):]), nil
+		}
 	}
 	return abs, nil
 }

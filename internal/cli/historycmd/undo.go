@@ -184,13 +184,17 @@ func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.
 		})
 	}
 	var out []uint64
-	for _, s := range slices.Backward(candidates) {
+	paths := slices.Clone(req.Paths)
+	for _, s := range slices.Backward(h.Log.Steps) {
 		switch {
-		case len(out) == n || s.Number <= after:
-		case s.Open() || !req.Redo && h.Log.Undone(s) || !s.Net():
-		case req.Paths != nil && !slices.ContainsFunc(req.Paths, s.Touches):
+		case len(out) == n || s.Number <= after || !slices.Contains(candidates, s):
+		case s.Open() || !req.Redo && h.Log.Undone(s) || !s.Net() && !tookBack(h, s):
+		case req.Paths != nil && !slices.ContainsFunc(paths, s.Touches):
 		default:
 			out = append(out, s.Number)
+		}
+		if len(out) < n && s.Number > after {
+			paths = steplog.WithFormer(paths, s)
 		}
 	}
 	if len(out) == 0 || len(out) < n && f.to == "" {
@@ -208,6 +212,16 @@ func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.
 		return nil, fmt.Errorf("%s%s can be %s in %s, asked for %s; `carrel history --all` lists all", show.Count(len(out), "step", "steps"), which, what, show.QuoteIf(h.Project), asked)
 	}
 	return out, nil
+}
+
+// tookBack reports whether a step is an undo by which another one counts as taken back, though
+// nothing was left of that to change: a redo that left it out would take an older one.
+func tookBack(h *projecthistory.History, s *steplog.Step) bool {
+	if s.Begin.Kind != journal.StepUndo || len(s.Begin.Of) != 1 {
+		return false
+	}
+	of := h.Log.Step(s.Begin.Of[0])
+	return of != nil && of.UndoneBy == s.Number
 }
 
 // pathList names some paths.

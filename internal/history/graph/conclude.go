@@ -29,6 +29,9 @@ func (w *concluder) setMeta(it *item, n *node) {
 		own := n.c == nil || n.c.on || n.c.found == n.c.want // else the time is that of a content that stays
 		it.on = w.touchable(n) && own && (it.found == it.last || w.mode == Force || n.c != nil && n.c.on && n.c.want.N != Dead)
 		it.settled = it.on
+		if !it.on && own && it.found != it.want && w.touchable(n) {
+			w.d.Retimed = append(w.d.Retimed, it.Node)
+		}
 	default:
 		w.setStrongMeta(it, n)
 	}

@@ -108,6 +108,7 @@ type Decision struct {
 	Copies    []Copy
 	Anew      []Node // directories that other programs removed, made again for what comes into them
 	Kept      []Kept
+	Retimed   []Node // another program has changed the time of what stays, so that this stays too
 	// Refused: nothing is done, as there are conflicts or losses and no mode says
 	// what is to become of them.
 	Refused bool

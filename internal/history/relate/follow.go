@@ -102,6 +102,25 @@ func (t *relating) dropLost(n *Node) {
 	}
 }
 
+// elsewhere takes the names from what an undo made again that was not dead for the steps: another
+// program had removed or renamed it, with all that was in it.
+func (t *relating) elsewhere(n *Node, q *journal.Post) {
+	if n == nil || !t.step.Undoes() || n.Dead || n.ID == q.State.ID || n.ID == (journal.ID{}) || t.begun[n.Number] != nil || t.ended[n.Number] != nil {
+		return
+	}
+	for _, at := range slices.Clone(n.Names) {
+		t.Relations.lead(at, 0)
+	}
+	if n.State.Kind != journal.Dir {
+		return
+	}
+	for at := range t.Entries {
+		if at.Dir == n.Number {
+			t.Relations.lead(at, 0)
+		}
+	}
+}
+
 // onlyAt takes other names from what a step found at an entry, where it had one alone: another
 // program had renamed it.
 func (t *relating) onlyAt(n *Node, p graph.Place, st *journal.State) {
@@ -209,6 +228,7 @@ func (t *relating) end(q *journal.Post) {
 	}
 	n := t.nodeAt(p, q)
 	t.dropLost(n)
+	t.elsewhere(n, q)
 	t.looseAt(p, n, string(q.Path))
 	to := graph.Node(0)
 	if n != nil {
@@ -266,17 +286,18 @@ func (t *relating) nodeAt(p graph.Place, q *journal.Post) *Node {
 	if n := t.Relations.Nodes[t.Entries[p]]; n != nil && n.ID == (journal.ID{}) && n.State.Kind == q.State.Kind {
 		return n
 	}
-	if n := t.Relations.Nodes[t.loose[p]]; n != nil && q.State.Kind == journal.Dir && steplog.IsGitObject(string(q.Path)) && t.gone(n, p) {
+	if n := t.Relations.Nodes[t.loose[p]]; n != nil && q.State.Kind == journal.Dir && steplog.IsGitStore(string(q.Path)) && t.gone(n, p) {
 		return n
 	}
 	return t.NewNode(&q.State)
 }
 
-// looseAt remembers a directory of git's loose objects. Git removes it with the last of
-// them, and makes it anew with the next: as objects are never taken away, that is the same
-// one, or what an undo brings back would have no place.
+// looseAt remembers a directory of git's objects. Git removes one of loose objects with the last
+// of them, and makes it anew with the next; a repository made anew in the place of another has
+// others of all kinds. As objects are never taken away, that is the same one, or what an undo
+// brings back would have no place.
 func (t *relating) looseAt(p graph.Place, n *Node, path string) {
-	if n != nil && n.State.Kind == journal.Dir && steplog.IsGitObject(path) {
+	if n != nil && n.State.Kind == journal.Dir && steplog.IsGitStore(path) {
 		t.loose[p] = n.Number
 	}
 }

@@ -181,10 +181,26 @@ func (r *Relations) onTheWay(p graph.Place, there bool) graph.Node {
 	if said && !there {
 		return 0
 	}
+	if n := r.Stood(p); n != nil { // another program had made it again
+		n.Content = n.Versions[0]
+		r.lead(p, n.Number)
+		return n.Number
+	}
 	n := r.NewNode(&journal.State{Kind: journal.Dir})
 	n.Content = r.NewVersion(n.Number, &n.State)
 	r.lead(p, n.Number)
 	return n.Number
+}
+
+// Stood gives the directory of git's objects that was at an entry, and is nowhere by the last
+// record; nil for none. Whoever makes one there makes that again: what an undo brings back has
+// its place in it.
+func (r *Relations) Stood(p graph.Place) *Node {
+	n := r.Nodes[r.loose[p]]
+	if n == nil || !n.Dead || len(n.Names) > 0 || len(n.Versions) == 0 {
+		return nil
+	}
+	return n
 }
 
 // lead lets an entry lead to a node, 0 for none.

@@ -188,6 +188,21 @@ func (s *Step) Carried(path string) string {
 	}
 }
 
+// WithFormer adds what paths were called before a step, where that moved a directory that
+// they lie in.
+func WithFormer(paths []string, s *Step) []string {
+	if len(paths) == 0 || s.Open() {
+		return paths
+	}
+	former := Carriers(s.Posts())
+	for _, p := range slices.Clone(paths) {
+		if was := former(p); was != "" && !slices.Contains(paths, was) {
+			paths = append(paths, was)
+		}
+	}
+	return paths
+}
+
 // Carriers gives a function that says what a path will be called when the
 // directories that moved with what is in them are back; "" where what it lies in
 // goes, as the step made it.

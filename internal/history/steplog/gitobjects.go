@@ -22,8 +22,23 @@ func IsGitObject(path string) bool {
 		return false
 	}
 	below := path[len(dir)+len("/objects/"):]
-	git := slices.ContainsFunc(strings.Split(dir, "/"), func(name string) bool { return strings.HasSuffix(name, ".git") })
-	return gitObjectName(below) && (git || strings.Contains(below, "/"))
+	return gitObjectName(below) && (inGit(dir) || strings.Contains(below, "/"))
+}
+
+// IsGitStore reports whether a path is that of a directory that git keeps objects in: of all, of
+// the packs, or of loose ones.
+func IsGitStore(path string) bool {
+	for _, name := range [...]string{"/objects", "/objects/pack", "/objects/info"} {
+		if dir, is := strings.CutSuffix(path, name); is {
+			return inGit(dir)
+		}
+	}
+	return IsGitObject(path) && !strings.Contains(path[len(GitDir(path))+len("/objects/"):], "/")
+}
+
+// inGit reports whether a directory is one of git, or in it, by its name.
+func inGit(dir string) bool {
+	return slices.ContainsFunc(strings.Split(dir, "/"), func(name string) bool { return strings.HasSuffix(name, ".git") })
 }
 
 // gitObjectName reports whether a path below objects is a directory of loose objects,

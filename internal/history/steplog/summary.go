@@ -140,8 +140,9 @@ func compare(q *journal.Post, was *journal.Pre, known bool) string {
 
 // Touches says whether a step changed a path or something below it.
 func (s *Step) Touches(path string) bool {
+	carried := s.Carried(path)
 	return slices.ContainsFunc(s.Changes(), func(c PathChange) bool {
-		return pathname.Within(c.Path, path) || c.From != "" && pathname.Within(c.From, path)
+		return pathname.Within(c.Path, path) || c.From != "" && pathname.Within(c.From, path) || pathname.Within(c.Path, carried)
 	}) || slices.ContainsFunc(s.Between(), func(b journal.Pre) bool { return pathname.Within(string(b.Path), path) })
 }
 
