@@ -22,7 +22,7 @@ func (w *Writer) Before(c *Change) error {
 		if !errors.As(err, &l) || l.object == nil {
 			return err
 		}
-		possible := w.possible(c.Op, l.Path)
+		possible := w.possible(c, l.Path)
 		if !possible {
 			c.vain = append(c.vain, l.object)
 		}
@@ -68,20 +68,39 @@ func (w *Writer) before(c *Change) error {
 	return err
 }
 
-// notKept writes down that what a change destroys is not kept.
+// notKept writes down that what a change does is not kept, once for each path.
 func (w *Writer) notKept(c *Change) error {
 	at := c.Path
 	if c.Op == Rename {
 		at = c.To
 	}
 	s := w.tree.find(at)
-	switch {
-	case s == nil || s.is == nil || c.Op == Make || c.Op == Link || c.Op == Meta:
+	if s == nil {
 		return nil
-	case !s.is.mayLose:
-		return &LostError{Path: at, Why: otherMount, object: s.is}
 	}
-	return w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(at), Lost: otherMount}})
+	if s.is != nil && !s.is.mayLose && (c.Op == Content || c.Op == Remove || c.Op == Rename || c.Op == Exchange) {
+		return &LostError{Path: at, Why: journal.Mounted, object: s.is}
+	}
+	for _, path := range []string{c.Path, c.To} {
+		if path == "" || w.mounted[path] || !w.isApart(path) {
+			continue
+		}
+		if err := w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(path), Lost: journal.Mounted}}); err != nil {
+			return err
+		}
+		w.mounted[path] = true
+	}
+	return nil
+}
+
+// isApart says whether a path leads to a file system that is mounted in a root.
+func (w *Writer) isApart(path string) bool {
+	s := w.tree.find(path)
+	if s == nil {
+		return false
+	}
+	_, err := w.glance(s)
+	return errors.Is(err, unix.EXDEV)
 }
 
 func (w *Writer) keepFor(c *Change, s, to *slot) error {

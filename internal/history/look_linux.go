@@ -12,8 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const otherMount = "it is on another file system, mounted in the project"
-
 // look gives the state of what is at a slot on the disk.
 func (w *Writer) look(s *slot) (journal.State, error) { return w.lookWith(s, disk.AllXattrs) }
 

@@ -61,6 +61,8 @@ type Writer struct {
 	pauses uint64          // how often a change let others go on
 	nearby map[nearby]bool // mounts that are a root's own, see near
 
+	mounted map[string]bool // paths on file systems mounted in a root of which it is written down that they are not kept
+
 	lastDir *opened // in which something was kept last, see reach
 
 	unsynced bool        // something was written since the last sync
@@ -177,6 +179,7 @@ func (w *Writer) Begin(b journal.Begin) (uint64, error) {
 		return 0, err
 	}
 	w.raced, w.began = false, b.Time
+	w.mounted = make(map[string]bool)
 	w.tree, w.groups, w.inodes, w.kept, w.summed, w.tally = newTree(roots), make(map[journal.ID]*group), make(map[journal.ID]*object), 0, 0, Tally{}
 	w.step = number
 	if err := w.write(&journal.Record{Begin: &b}); err != nil {

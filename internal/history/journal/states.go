@@ -3,6 +3,14 @@ package journal
 // Ignored is why something is not kept that the user does not want kept.
 const Ignored = "ignored by history.ignore"
 
+// Mounted is why what a step does on a file system that is mounted in a root is not kept:
+// only that there was something is known of it, and nothing of its state.
+const Mounted = "it is on another file system, mounted in the project"
+
+// Apart says whether all that is known of a path is that a step did something there, on a
+// file system that is mounted in a root.
+func (p *Pre) Apart() bool { return p.Lost == Mounted && p.State.Kind == Absent }
+
 // RewrittenSince says whether a file may hold something else than before. Whoever
 // writes to it can give it its size and its time back, but not its time of change.
 func RewrittenSince(now, was *State) bool {

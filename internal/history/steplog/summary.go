@@ -103,6 +103,10 @@ func (s *Step) Changes() []PathChange {
 	for i := range s.Pres() {
 		b := &s.pres[i]
 		path := string(b.Path)
+		if b.Apart() {
+			out = append(out, PathChange{Path: path, What: Modified, Kind: b.State.Kind, Lost: b.Lost})
+			continue
+		}
 		if b.State.Kind == journal.Absent || here[path] {
 			continue
 		}
