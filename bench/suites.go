@@ -180,7 +180,8 @@ func (b *bench) largeProject() table {
 	}
 	t := table{title: "Large project", unit: "ms",
 		about: fmt.Sprintf("`true` in a project of %d files, with and without five deny globs: `%s`. "+
-			"That the globs hold is checked by reading a file that they match. A start before has remembered the directories, but for the row of a first start.",
+			"That the globs hold is checked by reading a file that they match. "+
+			"A start before has remembered the directories, but for the row of a first start.",
 			f.files, strings.Join(denyGlobs, "`, `")), rows: rows(list)}
 	t.compare(large, small, 1.05, fmt.Sprintf("%d files, against the small project", f.files))
 	t.compare(large+", 5 globs", small, 1.05, fmt.Sprintf("%d files and 5 deny globs, against the small project", f.files))

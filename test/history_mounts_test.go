@@ -1,3 +1,5 @@
+//go:build linux
+
 package e2e
 
 import (
@@ -53,7 +55,8 @@ func TestMoveBetweenMounts(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.mount("tmpfs", w.project+"/m", "size=1m,mode=0755")
 	began := time.Now()
-	r := w.run("--timeout", "20s", "--", "bash", "-c", `mkdir -p m/a/b; echo 5 >m/a/b/c; mv m/a x && cat x/b/c && echo 6 >y && mv y m/ && cat m/y`)
+	script := "mkdir -p m/a/b; echo 5 >m/a/b/c; mv m/a x && cat x/b/c && echo 6 >y && mv y m/ && cat m/y"
+	r := w.run("--timeout", "20s", "--", "bash", "-c", script)
 	if r.code != 0 || r.out != "5\n6\n" {
 		t.Errorf("after %s: %s", time.Since(began), r)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"carrel/internal/advice"
 	"carrel/internal/broker"
-	"carrel/internal/history"
+	"carrel/internal/history/disk"
 	"carrel/internal/statedir"
 
 	"golang.org/x/sys/unix"
@@ -25,8 +25,8 @@ import (
 // not UTF-8), and for renames and links the other one.
 type Log struct {
 	mu      sync.Mutex
-	path    string             // of its file; "" where nothing is written down
-	log     *history.AppendLog // nil before the first change
+	path    string          // of its file; "" where nothing is written down
+	log     *disk.AppendLog // nil before the first change
 	touched map[string]struct{}
 	lost    error
 	held    int   // bytes of names in touched

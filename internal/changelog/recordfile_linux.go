@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"carrel/internal/history"
+	"carrel/internal/history/disk"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +28,7 @@ const (
 )
 
 // beginRecord makes the file of a record.
-func beginRecord(path string) (*history.AppendLog, error) {
+func beginRecord(path string) (*disk.AppendLog, error) {
 	for range recordTries {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
@@ -39,7 +39,7 @@ func beginRecord(path string) (*history.AppendLog, error) {
 			err = unix.Fstat(int(file.Fd()), &st)
 		}
 		if err == nil && st.Nlink > 0 {
-			return history.NewAppendLog(file), nil
+			return disk.NewAppendLog(file), nil
 		}
 		file.Close() // an end of another run took it for an old one
 		if err != nil {
@@ -50,7 +50,7 @@ func beginRecord(path string) (*history.AppendLog, error) {
 }
 
 // nextRecord begins the record of a workspace that stays anew, with one older part.
-func nextRecord(path string) (*history.AppendLog, error) {
+func nextRecord(path string) (*disk.AppendLog, error) {
 	if err := os.Rename(path, path+olderRecord); err != nil {
 		return nil, err
 	}

@@ -82,7 +82,11 @@ func (w *Writer) notKept(c *Change) error {
 		return &LostError{Path: at, Why: journal.Mounted, object: s.is}
 	}
 	for _, path := range []string{c.Path, c.To} {
-		if path == "" || w.mounted[path] || !w.isApart(path) {
+		named := w.tree.find(path)
+		if named == nil || w.mounted[path] {
+			continue
+		}
+		if _, err := w.glance(named); !errors.Is(err, unix.EXDEV) {
 			continue
 		}
 		if err := w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(path), Lost: journal.Mounted}}); err != nil {
@@ -91,16 +95,6 @@ func (w *Writer) notKept(c *Change) error {
 		w.mounted[path] = true
 	}
 	return nil
-}
-
-// isApart says whether a path leads to a file system that is mounted in a root.
-func (w *Writer) isApart(path string) bool {
-	s := w.tree.find(path)
-	if s == nil {
-		return false
-	}
-	_, err := w.glance(s)
-	return errors.Is(err, unix.EXDEV)
 }
 
 func (w *Writer) keepFor(c *Change, s, to *slot) error {

@@ -176,7 +176,6 @@ func (u *undo) decideAs(mode journal.Mode, roots []disk.Root, steps []*steplog.S
 		return nil, err
 	}
 	u.tellAlone(d.plan, steps)
-	u.tellMounted(d.plan, steps)
 	d.plan.Unrestorable = append(d.plan.Unrestorable, u.notRestored(d, changes)...)
 	return d, nil
 }

@@ -359,7 +359,7 @@ func (d *desk) behindLink(name string) bool {
 
 // kill lets go of a writer as a killed process does.
 func (d *desk) kill() {
-	d.w.log.unmap() // the lock lasts as long as the mapping
+	d.w.log.Unmap() // the lock lasts as long as the mapping
 	d.w.abandon()
 	d.w = nil
 }

@@ -243,7 +243,7 @@ func TestStepsBesideDamage(t *testing.T) {
 		d.begin(t)
 		d.write(t, fmt.Sprintf("made%d", i), "x")
 		d.end(t)
-		ends = append(ends, d.w.log.start+int64(d.w.log.used))
+		ends = append(ends, d.w.log.Size())
 	}
 	d.close(t)
 	name := d.store.path + "/journal/" + d.read(t).Steps[0].Segment

@@ -60,21 +60,15 @@ func (u *undo) allSpared(dir string) bool {
 	return err == nil && len(names) > 0
 }
 
-// tellMounted lists what steps did on file systems that are mounted in a root.
-func (u *undo) tellMounted(p *Plan, steps []*steplog.Step) {
+// tellAlone lists what steps did in mounted file systems, and what they destroyed and an
+// undo leaves alone: of a directory with all that was in it, that.
+func (u *undo) tellAlone(p *Plan, steps []*steplog.Step) {
 	for _, s := range steps {
-		for i := range s.Pres() {
-			if b := &s.Pres()[i]; b.Apart() && u.asked(string(b.Path)) {
+		for _, b := range s.Pres() {
+			if b.Apart() && u.asked(string(b.Path)) {
 				p.Unrestorable = append(p.Unrestorable, Unrestorable{string(b.Path), b.Lost})
 			}
 		}
-	}
-}
-
-// tellAlone lists what steps destroyed and an undo leaves alone: of a directory with
-// all that was in it, that.
-func (u *undo) tellAlone(p *Plan, steps []*steplog.Step) {
-	for _, s := range steps {
 		spared, told := s.Spares(), make(map[string]bool)
 		for _, c := range s.Changes() { // directories before what was in them
 			at := c.Path

@@ -1,18 +1,17 @@
 package history
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"slices"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+
+	"golang.org/x/sys/unix"
 )
 
 // killedAt makes a step and is killed at the n-th call of a kind.
@@ -201,43 +200,6 @@ func TestEditedAfterAKill(t *testing.T) {
 		if _, err := d.undo(t, Request{Steps: []uint64{1}}); !errors.As(err, &c) {
 			t.Errorf("%s: undo over what the user made: %v", name, err)
 		}
-	}
-}
-
-// TestAppendLogCutsOffWhatIsNoLine: where lines are written, the disk is full in
-// the middle of one, and there is room again later.
-func TestAppendLogCutsOffWhatIsNoLine(t *testing.T) {
-	dir := memory(t)
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=64k"); err != nil {
-		t.Fatal(err)
-	}
-	l, name := scratchLog(t, dir)
-	l.plain = true
-	var want bytes.Buffer
-	add := func(b byte) error {
-		line := append(bytes.Repeat([]byte{b}, 9_998), '\n')
-		err := l.Append(line)
-		if err == nil {
-			want.Write(line)
-		}
-		return err
-	}
-	var err error
-	for err == nil {
-		err = add('x')
-	}
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Append([]byte("end\n")); err != nil {
-		t.Fatal(err)
-	}
-	want.WriteString("end\n")
-	if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%d bytes, want %d, %v", len(got), want.Len(), err)
 	}
 }
 

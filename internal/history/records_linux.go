@@ -65,7 +65,7 @@ var maxJournal int64 = 2 << 30
 
 func (w *Writer) hasRoom(r *journal.Record) error {
 	ends := r.Post != nil || r.End != nil || r.Pre != nil && r.Pre.Stayed || r.Move != nil && r.Move.Failed
-	if ends || w.log.size() < maxJournal {
+	if ends || w.log.Size() < maxJournal {
 		return nil
 	}
 	return fmt.Errorf("the journal of this run is full: %w", unix.EDQUOT)

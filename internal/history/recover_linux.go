@@ -6,11 +6,11 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+
+	"golang.org/x/sys/unix"
 )
 
 // Recover closes the steps whose writers were killed: what they left is looked at
@@ -159,7 +159,7 @@ func (w *Writer) continueAt(st *steplog.Step, l *Log) error {
 	if err := disk.Truncate(int(w.file.Fd()), st.Whole); err != nil {
 		return err
 	}
-	w.log = &AppendLog{file: w.file, plain: true, start: st.Whole}
+	w.log = disk.ContinueLog(w.file, st.Whole)
 	var err error
 	if w.objects, err = w.store.objectsOf(w.segment, true); err != nil {
 		return err

@@ -19,7 +19,7 @@ const manyObjects = 64
 // there by then.
 func (w *Writer) Sync() error {
 	w.mu.Lock()
-	objects, unused, size := w.fresh, w.unused, w.log.size()
+	objects, unused, size := w.fresh, w.unused, w.log.Size()
 	w.fresh, w.unused, w.unsynced = nil, nil, false
 	w.mu.Unlock()
 	err := w.syncObjects(objects)
@@ -39,7 +39,7 @@ func (w *Writer) Sync() error {
 
 // syncJournal is Sync where nothing was kept; the caller holds mu.
 func (w *Writer) syncJournal() error {
-	size := w.log.size()
+	size := w.log.Size()
 	err := w.bringJournal()
 	if err == nil {
 		w.safe, w.unsynced = size, false

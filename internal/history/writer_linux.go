@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+
+	"golang.org/x/sys/unix"
 )
 
 // Writer writes one segment. Before and After are called concurrently, for a
@@ -21,7 +21,7 @@ import (
 type Writer struct {
 	store   *Store
 	segment string
-	log     *AppendLog
+	log     *disk.AppendLog
 	file    *os.File
 	objects int
 	roots   []disk.Root
@@ -61,7 +61,7 @@ type Writer struct {
 	pauses uint64          // how often a change let others go on
 	nearby map[nearby]bool // mounts that are a root's own, see near
 
-	mounted map[string]bool // paths on file systems mounted in a root of which it is written down that they are not kept
+	mounted map[string]bool // paths of which it is written down that they lie on a mounted file system
 
 	lastDir *opened // in which something was kept last, see reach
 
@@ -108,7 +108,7 @@ func (w *Writer) open(roots []string) error {
 	if err != nil {
 		return err
 	}
-	w.file, w.log = file, NewAppendLog(file)
+	w.file, w.log = file, disk.NewAppendLog(file)
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (w *Writer) abandon() {
 		unix.Close(w.objects)
 	}
 	if w.file != nil {
-		w.log.unmap() // the lock lasts as long as that
+		w.log.Unmap() // the lock lasts as long as that
 		w.file.Close()
 	}
 	w.store.unlock()

@@ -99,7 +99,7 @@ var layers = map[string][]string{
 	"hostfile":         {},
 	"processes":        {"hostfile", "procfs", "sandbox"},
 	"statedir":         {"api", "dircache", "gitdir", "hostfile", "ownfile", "spool"},
-	"changelog":        {"advice", "broker", "history", "statedir"},
+	"changelog":        {"advice", "broker", "history", "history/disk", "statedir"},
 	"histories":        {"changelog", "config", "history", "hostfile", "policy", "statedir"},
 	"steps":            {"api", "broker", "changelog", "config", "guard", "histories", "history", "history/journal", "history/steplog", "inside", "policy", "processes", "sandbox", "supervisor"},
 	"network":          {"advice", "api", "egress", "fdpass", "hostfile", "policy", "ports", "sandbox", "statedir", "steps", "supervisor"},

@@ -18,8 +18,8 @@ const (
 // Where these bounds do not hold yet. Each number only goes down: who makes one of these
 // smaller writes the new one here.
 var (
-	roomLines = map[string]int{"internal/history": 11950}
-	roomFiles = map[string]int{"internal/history": 75}
+	roomLines = map[string]int{"internal/history": 11845}
+	roomFiles = map[string]int{"internal/history": 74}
 	methods   = map[string]int{
 		"bench.bench":                    77,
 		"internal/broker.worker":         152,

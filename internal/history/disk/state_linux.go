@@ -100,3 +100,15 @@ func KindOf(mode uint32) journal.Kind {
 // ProcPath names something that is pinned, for calls that take no descriptor
 // for paths only.
 func ProcPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// OnTwoMounts says whether nothing can be moved from one directory to the other. Descriptors
+// that are not known, 0 or less, are on no two.
+func OnTwoMounts(a, b int) bool {
+	var one, other unix.Statx_t
+	for fd, st := range map[int]*unix.Statx_t{a: &one, b: &other} {
+		if fd <= 0 || unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, st) != nil {
+			return false
+		}
+	}
+	return a != b && one.Mask&other.Mask&unix.STATX_MNT_ID != 0 && one.Mnt_id != other.Mnt_id
+}

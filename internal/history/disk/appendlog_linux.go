@@ -1,4 +1,4 @@
-package history
+package disk
 
 import (
 	"errors"
@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
-
-	"carrel/internal/history/disk"
 )
 
 // AppendLog appends to a file through mapped memory: a system call for each
@@ -32,6 +30,12 @@ const logWindow = 1 << 20
 
 // NewAppendLog takes over an empty file that is open for reading and writing.
 func NewAppendLog(f *os.File) *AppendLog { return &AppendLog{file: f} }
+
+// ContinueLog goes on with a file that holds whole lines up to an offset: each line is
+// written, nothing is mapped.
+func ContinueLog(f *os.File, whole int64) *AppendLog {
+	return &AppendLog{file: f, plain: true, start: whole}
+}
 
 // Append adds a line that is shorter than logWindow.
 func (l *AppendLog) Append(line []byte) error {
@@ -77,9 +81,9 @@ func (l *AppendLog) copy(line []byte) (err error) {
 // advance maps the next window, beginning in the page where the last one ended.
 func (l *AppendLog) advance() error {
 	page := int64(os.Getpagesize())
-	end := l.size()
+	end := l.Size()
 	start := end - end%page
-	err := disk.Try("allocate")
+	err := Try("allocate")
 	if err == nil {
 		err = unix.Fallocate(int(l.file.Fd()), 0, start, logWindow)
 	}
@@ -89,11 +93,11 @@ func (l *AppendLog) advance() error {
 	}
 	switch {
 	case err == nil:
-		l.unmap()
+		l.Unmap()
 		l.window, l.start, l.used = window, start, int(end-start)
 		return nil
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EINVAL):
-		l.unmap()
+		l.Unmap()
 		if err = l.file.Truncate(end); err == nil {
 			l.plain, l.start, l.used = true, end, 0
 		}
@@ -101,10 +105,11 @@ func (l *AppendLog) advance() error {
 	return err
 }
 
-// size is how much was appended.
-func (l *AppendLog) size() int64 { return l.start + int64(l.used) }
+// Size is how much was appended.
+func (l *AppendLog) Size() int64 { return l.start + int64(l.used) }
 
-func (l *AppendLog) unmap() {
+// Unmap lets go of the memory; the file stays open.
+func (l *AppendLog) Unmap() {
 	if l.window != nil {
 		_ = unix.Munmap(l.window)
 		l.window = nil
@@ -113,11 +118,11 @@ func (l *AppendLog) unmap() {
 
 // Close cuts off what was not used.
 func (l *AppendLog) Close() (err error) {
-	end := l.size()
-	l.unmap()
+	end := l.Size()
+	l.Unmap()
 	defer func() { err = errors.Join(err, l.file.Close()) }()
 	if l.plain {
 		return nil
 	}
-	return disk.Truncate(int(l.file.Fd()), end)
+	return Truncate(int(l.file.Fd()), end)
 }

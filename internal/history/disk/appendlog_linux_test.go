@@ -1,4 +1,4 @@
-package history
+package disk
 
 import (
 	"bytes"
@@ -93,5 +93,46 @@ func TestAppendLogFullDisk(t *testing.T) {
 	}
 	if st, err := os.Stat(name); err != nil || st.Size() != int64(n*len(line)) {
 		t.Errorf("%v, %v", st.Size(), err)
+	}
+}
+
+// TestAppendLogCutsOffWhatIsNoLine: where lines are written, the disk is full in
+// the middle of one, and there is room again later.
+func TestAppendLogCutsOffWhatIsNoLine(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a file system takes root")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }()
+	l, name := scratchLog(t, dir)
+	l.plain = true
+	var want bytes.Buffer
+	add := func(b byte) error {
+		line := append(bytes.Repeat([]byte{b}, 9_998), '\n')
+		err := l.Append(line)
+		if err == nil {
+			want.Write(line)
+		}
+		return err
+	}
+	var err error
+	for err == nil {
+		err = add('x')
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append([]byte("end\n")); err != nil {
+		t.Fatal(err)
+	}
+	want.WriteString("end\n")
+	if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("%d bytes, want %d, %v", len(got), want.Len(), err)
 	}
 }
