@@ -22,6 +22,8 @@ FUZZTIME ?= 60s
 SOAKCOUNT ?= 5
 COUNTS ?=
 SKIPS ?= test/allowed-skips
+# Tests side by side in a package: most wait for processes and clocks half of their time.
+PARALLEL ?= $(shell echo $$((2 * $$(nproc))))
 # make bench ONLY=history: one suite, printed and not kept.
 ONLY ?=
 
@@ -33,7 +35,7 @@ build:
 # -json: the tally counts, and refuses skips whose reason is not listed.
 test: setup
 	$(GO) build -o bin/tally ./internal/tally
-	$(GO) test -json -count=1 -timeout=75m ./... </dev/null | bin/tally -allow $(SKIPS) -counts "$(COUNTS)"
+	$(GO) test -json -count=1 -timeout=75m -parallel=$(PARALLEL) ./... </dev/null | bin/tally -allow $(SKIPS) -counts "$(COUNTS)"
 
 # What the tests use of the system, as root; anyone else is told the one command.
 setup:
