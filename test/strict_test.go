@@ -52,6 +52,30 @@ func TestSecretsStrict(t *testing.T) {
 	})
 }
 
+// TestSecretsStrictEmpty: what the host has begun to write, and whose content decides, is not
+// opened before the content is there. What the run begins itself is.
+func TestSecretsStrictEmpty(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	script := `: > own.pem; { echo mine >> own.pem; cat <&4; } 4< own.pem
+		: > ready; until [ -e k.pem ]; do sleep 0.01; done
+		{ : > opened; until [ -e written ]; do sleep 0.01; done; cat <&4; } 4< k.pem || : > opened
+		until [ -e written ]; do sleep 0.01; done`
+	cmd, done := w.command(w.bin, "run", "--secrets", "strict", "--", "bash", "-c", script), make(chan result, 1)
+	go func() { done <- w.finish(cmd) }()
+	there := func(name string) func() bool {
+		return func() bool { _, err := os.Stat(w.project + "/" + name); return err == nil }
+	}
+	eventually(t, "the run waits", there("ready"))
+	w.write(w.project+"/k.pem", "")
+	eventually(t, "it was opened, or not", there("opened"))
+	w.write(w.project+"/k.pem", "-----BEGIN PRIVATE KEY-----\nof-the-host\n")
+	w.write(w.project+"/written", "")
+	if r := <-done; strings.Contains(r.out, "of-the-host") || r.out != "mine\n" || !strings.Contains(r.err, "it may become one") {
+		t.Errorf("%s", r)
+	}
+}
+
 // TestSecretsStrictAsked: who decides about it, and where it cannot be held.
 func TestSecretsStrictAsked(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -85,6 +86,19 @@ func (d *Decider) sheltered(from, to string) (at, reason string) {
 	return at, reason
 }
 
+// writeTime is how long a program is given that has made or cut off a file to write into it.
+const writeTime = 2 * time.Second
+
+// justChanged says whether a file was made or cut off a moment ago.
+func justChanged(fd int) bool {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return true
+	}
+	since := time.Since(time.Unix(st.Ctim.Unix()))
+	return since < writeTime
+}
+
 // isSecret judges a file by its path and by what it holds. It is the one that is pinned,
 // or that has a name in a directory.
 func (d *Decider) isSecret(at string, dir int, name string, pinned int) (reason string, ok bool) {
@@ -108,6 +122,7 @@ func (d *Decider) isSecret(at string, dir int, name string, pinned int) (reason 
 		}
 		return -1, unix.EBADF
 	}
+	begun := false
 	reason, ok = view.SecretFile(strings.TrimSuffix(rel, ".lock"), func() ([]byte, error) {
 		fd, err := open()
 		if err != nil {
@@ -115,8 +130,13 @@ func (d *Decider) isSecret(at string, dir int, name string, pinned int) (reason 
 		}
 		f := os.NewFile(uintptr(fd), name)
 		defer f.Close()
-		return io.ReadAll(io.LimitReader(f, secrets.MaxRead))
+		data, err := io.ReadAll(io.LimitReader(f, secrets.MaxRead))
+		begun = err == nil && len(data) == 0 && justChanged(fd)
+		return data, err
 	})
+	if begun {
+		reason, ok = "it may become one: its content decides, and it has none yet", true
+	}
 	if !ok {
 		return "", false
 	}
