@@ -114,6 +114,11 @@ func TestUndoOfTheImmovable(t *testing.T) {
 				asRoot(c.stop)
 				stopped := w.scene()
 				force := strings.Fields("undo " + map[bool]string{true: "--force"}[name == "immutable file"])
+				if dry := w.carrel(append(force, "--dry-run")...); strings.Contains(name, "immutable") || name == "append only" {
+					if dry.code != 125 || !strings.Contains(dry.err, "nothing was changed: ") {
+						t.Errorf("the dry run: %s", dry)
+					}
+				}
 				r := w.carrel(force...)
 				if r.code != 0 {
 					w.isAgain("an undo that could not be made", stopped)

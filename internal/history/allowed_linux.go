@@ -10,13 +10,18 @@ import (
 	"carrel/internal/history/journal"
 )
 
-// allowedPlan asks for every path.
+// allowedPlan asks for every path, and finds out before anything is changed what cannot be.
 func (u *undo) allowedPlan(roots []disk.Root, p *Plan) error {
-	if u.req.Allow == nil {
-		return nil
-	}
+	in := disk.DirWalk{Roots: roots, Open: func(path string) (int, string, error) { return disk.ParentIn(roots, path) }}
+	defer in.Close()
 	for i := range p.actions {
 		a := &p.actions[i]
+		if at := in.Immovable(cmp.Or(string(a.Path), a.Known.Last)); at != "" {
+			return fmt.Errorf("nothing was changed: %q is immutable or append-only (chattr +i, +a)", at)
+		}
+		if u.req.Allow == nil {
+			continue
+		}
 		op := Make
 		switch a.Verb {
 		case journal.Put, journal.Empty, journal.MakeDir, journal.MakeSymlink, journal.MakeNode, journal.MakeLink, journal.Duplicate:

@@ -3,6 +3,8 @@ package disk
 import (
 	"os"
 
+	"carrel/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -27,4 +29,22 @@ func Fixed(roots []Root, path string, owner uint32) bool {
 	defer unix.Close(dir)
 	above, err := StateAt(dir, "", 0)
 	return err == nil && above.UID != uint32(os.Geteuid()) && !MayRename(dir, owner)
+}
+
+// Immovable gives what nobody can change at a path, or the directory in which nobody can
+// change names: it has the attribute i or a, see chattr(1). "" is nothing.
+func (d *DirWalk) Immovable(path string) string {
+	dir, name, err := d.Parent(path)
+	if err != nil {
+		return ""
+	}
+	for _, at := range []struct{ name, path string }{{"", pathname.Parent(path)}, {name, path}} {
+		var st unix.Statx_t
+		flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_EMPTY_PATH
+		err := unix.Statx(dir, at.name, flags, 0, &st)
+		if err == nil && st.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0 {
+			return at.path
+		}
+	}
+	return ""
 }
