@@ -19,7 +19,9 @@ func (p *Decision) openKeyring() (err error) {
 	}
 	p.Keyring, err = credentials.Open(credentials.Config{
 		Uses: uses, Home: p.Place.Home, Getenv: p.Getenv, Socket: p.InsideAgent(), Reach: p.credentialReach,
-		Writable: p.led, WritableBelow: p.ledBelow, Note: p.Note, Deny: p.DenyBounded(),
+		Writable:      func(at string) bool { return p.led().At(at) },
+		WritableBelow: func(at string) bool { return p.led().Below(at) },
+		Note:          p.Note, Deny: p.DenyBounded(),
 		Withheld: func(operation string) *api.Denial { return p.Audit.Refuse(operation) },
 		Record:   func(r api.AuditRecord) { p.Audit.Add(r) },
 	})

@@ -24,7 +24,7 @@ var (
 		"bench.bench":                    77,
 		"internal/broker.worker":         152,
 		"internal/credentials.Keyring":   34,
-		"internal/decide.Decision":       240,
+		"internal/decide.Decision":       236,
 		"internal/desktop.Desktop":       90,
 		"internal/doctor.patient":        42,
 		"internal/guard.Decider":         83,
@@ -57,7 +57,7 @@ var (
 		"internal/cli/namedcmd":    15,
 		"internal/cli/runcmd":      17,
 		"internal/gui":             15,
-		"internal/decide":          37,
+		"internal/decide":          38,
 		"internal/session":         46,
 	}
 )

@@ -1,4 +1,9 @@
-package decide
+// Package led finds out whether programs inside the walls can change what is at a place of
+// the host, or lead it elsewhere by a link: what opens a link on the host, which key is
+// used, where a log goes. What they can lead chooses nothing outside.
+//
+// It looks at the disk when it is asked, each time, and opens no file.
+package led
 
 import (
 	"errors"
@@ -10,24 +15,31 @@ import (
 
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+	"carrel/internal/sandbox"
 )
 
 // Bounds on what is looked at: beyond them a place counts as one that is led.
 const (
-	maxLedLinks = 40
-	maxLedFiles = 20_000
+	maxLinks = 40
+	maxFiles = 20_000
 )
 
-// led says whether programs inside can change what is at a place of the host, or any
+// Judge is what programs inside may write.
+type Judge struct {
+	Policy *policy.Effective
+	Binds  []sandbox.Mount // directories of the host that are put elsewhere
+}
+
+// At says whether programs inside can change what is at a place of the host, or any
 // link or directory on the way there. Nothing is remembered from one question to the
 // next: what was a directory may have become a link.
-func (p *Decision) led(at string) bool {
-	_, led := p.follow(at)
+func (j Judge) At(at string) bool {
+	_, led := j.follow(at)
 	return led
 }
 
-// follow is led, and says what is reached, "" where nothing is there.
-func (p *Decision) follow(at string) (real string, led bool) {
+// follow is At, and says what is reached, "" where nothing is there.
+func (j Judge) follow(at string) (real string, led bool) {
 	if !path.IsAbs(at) {
 		return "", true
 	}
@@ -40,13 +52,13 @@ func (p *Decision) follow(at string) (real string, led bool) {
 			continue
 		}
 		next := path.Join(here, name)
-		if p.writtenInside(next) {
+		if j.writtenInside(next) {
 			return "", true
 		}
 		st, err := os.Lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR): // who could make it?
-			return "", p.writtenInside(path.Join(next, path.Join(rest...)))
+			return "", j.writtenInside(path.Join(next, path.Join(rest...)))
 		case err != nil:
 			return "", true
 		case st.Mode()&fs.ModeSymlink == 0:
@@ -54,7 +66,7 @@ func (p *Decision) follow(at string) (real string, led bool) {
 			continue
 		}
 		to, err := os.Readlink(next)
-		if links++; err != nil || links > maxLedLinks {
+		if links++; err != nil || links > maxLinks {
 			return "", true
 		}
 		if path.IsAbs(to) {
@@ -65,13 +77,13 @@ func (p *Decision) follow(at string) (real string, led bool) {
 	return here, false
 }
 
-// ledBelow is led of a place and of all that is below it, through links as well.
-func (p *Decision) ledBelow(at string) bool {
-	left, seen, todo := maxLedFiles, make(map[string]bool), []string{at}
+// Below is At of a place and of all that is below it, through links as well.
+func (j Judge) Below(at string) bool {
+	left, seen, todo := maxFiles, make(map[string]bool), []string{at}
 	for len(todo) > 0 {
 		next := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		real, led := p.follow(next)
+		real, led := j.follow(next)
 		if led {
 			return true
 		}
@@ -89,7 +101,7 @@ func (p *Decision) ledBelow(at string) bool {
 		for _, e := range entries {
 			if at := path.Join(real, e.Name()); e.IsDir() || e.Type()&fs.ModeSymlink != 0 {
 				todo = append(todo, at)
-			} else if p.writtenInside(at) {
+			} else if j.writtenInside(at) {
 				return true
 			}
 		}
@@ -99,13 +111,13 @@ func (p *Decision) ledBelow(at string) bool {
 
 // writtenInside says whether programs inside can write a place of the host that is
 // reached without a link: by a rule, or where a directory of the host is put elsewhere.
-func (p *Decision) writtenInside(at string) bool {
-	d := p.Policy.Lookup(at)
-	private := d.Rule != nil && d.Rule.Source.Layer == policy.LayerDefault && d.Rule.Path == p.Policy.Scope.Tmp // not the host's
+func (j Judge) writtenInside(at string) bool {
+	d := j.Policy.Lookup(at)
+	private := d.Rule != nil && d.Rule.Source.Layer == policy.LayerDefault && d.Rule.Path == j.Policy.Scope.Tmp // not the host's
 	if d.Access == policy.Write && !private {
 		return true
 	}
-	for _, b := range p.binds {
+	for _, b := range j.Binds {
 		if !b.ReadOnly && b.Source != "" && pathname.Within(at, b.Source) {
 			return true
 		}
