@@ -2,6 +2,8 @@ package gitconf
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -189,4 +191,42 @@ func offsetNumber(text []byte) (value uint64, n int) {
 		}
 	}
 	return 0, 0
+}
+
+// IndexWithoutStat gives a copy of an index without what git remembers of the files on the
+// disk (times, device, number, owner, size) and without the checksum at its end: what two
+// indexes have in common that differ by a `git status` only. nil is no whole index, or one
+// without a checksum.
+func IndexWithoutStat(text []byte) []byte {
+	const stat, mode = 40, 24
+	hash := 0
+	if n := len(text) - SHA1; n > 0 && bytes.Equal(sum1(text[:n]), text[n:]) {
+		hash = SHA1
+	} else if n := len(text) - SHA256; n > 0 && bytes.Equal(sum256(text[:n]), text[n:]) {
+		hash = SHA256
+	} else {
+		return nil
+	}
+	out := bytes.Clone(text)
+	err := IndexEntries(out, hash, func(e IndexEntry) error {
+		entry := out[cap(out)-cap(e.Object)-stat:][:stat] // it lies before the name of the object
+		clear(entry[:mode])
+		clear(entry[mode+4:])
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	clear(out[len(out)-hash:])
+	return out
+}
+
+func sum1(text []byte) []byte {
+	sum := sha1.Sum(text)
+	return sum[:]
+}
+
+func sum256(text []byte) []byte {
+	sum := sha256.Sum256(text)
+	return sum[:]
 }

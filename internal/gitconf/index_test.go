@@ -239,3 +239,56 @@ func TestIndexOtherwise(t *testing.T) {
 		}
 	}
 }
+
+// TestIndexWithoutStat: two indexes are the same without what git remembers of the disk if
+// git has only looked at the files again, and are not if anything is staged otherwise.
+func TestIndexWithoutStat(t *testing.T) {
+	for dir := range indexes(t) {
+		read := func() []byte {
+			text, err := os.ReadFile(dir + "/.git/index")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+		do := func(script string) {
+			if out, err := shell(dir, script); err != nil {
+				t.Fatalf("%s: %s: %v", script, out, err)
+			}
+		}
+		first := read()
+		want := IndexWithoutStat(first)
+		if want == nil || len(want) != len(first) {
+			t.Fatalf("%s: %d bytes of %d", dir, len(want), len(first))
+		}
+		do("touch -d 2001-02-03 a/b/f1 a/b/f2; cp a/b/f3 x; mv x a/b/f3; git status")
+		if again := read(); bytes.Equal(again, first) {
+			t.Fatal("git has written nothing")
+		} else if got := IndexWithoutStat(again); !bytes.Equal(got, want) {
+			t.Error("a status makes another index of it")
+		}
+		for _, script := range []string{
+			"echo other > a/b/f1; git add a/b/f1", "git update-index --chmod=+x a/b/f2", "git update-index --assume-unchanged a/b/f3",
+			"git rm -q --cached a/b/f4", "echo n > a/b/n; git add a/b/n",
+		} {
+			before := IndexWithoutStat(read())
+			do(script)
+			if after := IndexWithoutStat(read()); after == nil || bytes.Equal(after, before) {
+				t.Errorf("%s is not seen", script)
+			}
+		}
+		torn := read()
+		for _, at := range []int{5, 12 + 30, len(torn) / 2, len(torn) - 1} {
+			bad := bytes.Clone(torn)
+			bad[at] ^= 1
+			if IndexWithoutStat(bad) != nil {
+				t.Errorf("damaged at %d, and taken for an index", at)
+			}
+		}
+	}
+	for _, text := range []string{"", "DIRC", strings.Repeat("x", 100)} {
+		if IndexWithoutStat([]byte(text)) != nil {
+			t.Errorf("%q is taken for an index", text)
+		}
+	}
+}

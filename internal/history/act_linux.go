@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 var errMissing = errors.New("its content in the history is missing, or not what was kept")

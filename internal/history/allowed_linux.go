@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // allowedPlan asks for every path, and finds out before anything is changed what cannot be.

@@ -3,9 +3,9 @@ package history
 import (
 	"errors"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // Before keeps what a change is about to destroy. An error says that the change

@@ -166,7 +166,7 @@ func (w *Writer) meetsEdit(o *object, s *slot, st *journal.State, destroys bool)
 	case g != nil && (!g.closed() || g.busy > 0):
 		return nil
 	case g != nil:
-		g.same = unmoved(st, &g.left) || w.rereads(s, st, g)
+		g.same = disk.Unmoved(st, &g.left) || w.rereads(s, st, g)
 		if g.same || !destroys || g.kept != nil && w.sameContent(st, g.kept) {
 			return nil
 		}
@@ -324,7 +324,7 @@ func (w *Writer) rereads(s *slot, st *journal.State, g *grant) bool {
 		if err != nil {
 			return false
 		}
-		now = sumAt(at.dir, at.name, st)
+		now = disk.SumAt(at.dir, at.name, st, sum)
 		at.close()
 	}
 	if len(now) > 0 && now != sum || len(now) == 0 && st.Mtime != g.left.Mtime {

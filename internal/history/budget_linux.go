@@ -3,9 +3,9 @@ package history
 import (
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // room is what may still be copied by one step. Links and clones cost nothing now

@@ -6,10 +6,10 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // blockBytes is the unit of st_blocks of stat(2).

@@ -8,13 +8,13 @@ import (
 	"os"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
 	"carrel/internal/history/steplog"
+
+	"golang.org/x/sys/unix"
 )
 
 // errContentGone says that nobody holds a content any more.

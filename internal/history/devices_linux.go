@@ -1,9 +1,9 @@
 package history
 
 import (
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // renumbered gives the numbers that have changed since a step began, nil for none.

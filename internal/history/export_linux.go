@@ -9,10 +9,10 @@ import (
 	"os"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+
+	"golang.org/x/sys/unix"
 )
 
 // Export writes a step as a tar: before/PATH as the step found every path that it

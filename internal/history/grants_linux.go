@@ -3,6 +3,7 @@ package history
 import (
 	"slices"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
 
@@ -245,7 +246,7 @@ func (w *Writer) leftAt(s *slot, at string, st journal.State) *journal.Post {
 		}
 	}
 	switch {
-	case g.closed() && !unmoved(&st, &g.left):
+	case g.closed() && !disk.Unmoved(&st, &g.left):
 		p.State = g.leftWith(&st)
 		return p
 	case g.closed() && g.tick && len(g.left.Sum) > 0:

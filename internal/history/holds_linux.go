@@ -1,11 +1,11 @@
 package history
 
 import (
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // holdsBytes bounds the files that are compared byte by byte.
@@ -25,6 +25,6 @@ func (p *present) Holds(n graph.Node, v graph.Version) bool {
 		return false
 	}
 	defer unix.Close(dir)
-	sum := sumAt(dir, name, &st)
+	sum := disk.SumAt(dir, name, &st, "")
 	return len(sum) > 0 && p.store.isSum(x.Object, sum)
 }

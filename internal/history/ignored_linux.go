@@ -3,7 +3,6 @@ package history
 import (
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
-
 	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )

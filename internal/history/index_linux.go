@@ -7,11 +7,11 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+
+	"golang.org/x/sys/unix"
 )
 
 // What a step is called and comes to is known without reading all that it changed:

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // wait lets another change finish that keeps the same object.
@@ -68,6 +68,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *journal.State, leaving bool
 		switch {
 		case err == nil:
 			p.Object = journal.Object{Segment: w.segment, Number: number}
+			p.State.Sum = indexSum(w.objects, number, at)
 		case lost(err) != "" && !o.mayLose:
 			return nil, &LostError{Path: at, Why: lost(err), object: o}
 		case lost(err) != "":

@@ -3,10 +3,10 @@ package history
 import (
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // A file that a step opened for writing may lose the name that it was opened by

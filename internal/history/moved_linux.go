@@ -3,10 +3,10 @@ package history
 import (
 	"errors"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // errAgain says that what a change is about has other names than was known, so that they

@@ -1,9 +1,9 @@
 package history
 
 import (
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
+
+	"golang.org/x/sys/unix"
 )
 
 // possible says whether the kernel would let the caller's user make a change that

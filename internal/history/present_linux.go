@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
 	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
+
+	"golang.org/x/sys/unix"
 )
 
 // present is what there is now, for one decision: the relations as the last step left
@@ -214,7 +214,7 @@ func (p *present) sameAgain(n *relate.Node, at graph.Place, st *journal.State) b
 		return false
 	}
 	defer unix.Close(dir)
-	return sumAt(dir, name, st) == n.State.Sum
+	return disk.SumAt(dir, name, st, n.State.Sum) == n.State.Sum
 }
 
 // bindNow takes an inode for a node that no record of its own names.

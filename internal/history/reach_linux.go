@@ -4,10 +4,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // location is where something is: a name in a directory, or with no name what is pinned

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds of what is read.

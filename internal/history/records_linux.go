@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // owe writes a record of which nobody can be told that it could not be written:

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
+
+	"golang.org/x/sys/unix"
 )
 
 // goOn finishes an undo that was interrupted, and what was to be done after it.

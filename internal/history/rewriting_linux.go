@@ -4,9 +4,9 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // rewriting reports whether a file holds what an interrupted rewrite may have left in

@@ -4,9 +4,9 @@ import (
 	"os"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/steplog"
+
+	"golang.org/x/sys/unix"
 )
 
 // A journal that its writer closed is read-only, and has its length in an

@@ -6,11 +6,11 @@ import (
 	"path"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
+
+	"golang.org/x/sys/unix"
 )
 
 // editedMeanwhile keeps a copy beside of what an undo has restored and another program

@@ -2,7 +2,6 @@ package history
 
 import (
 	"carrel/internal/history/graph"
-
 	"carrel/internal/history/journal"
 )
 

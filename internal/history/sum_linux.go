@@ -1,28 +1,24 @@
 package history
 
 import (
-	"crypto/sha256"
-	"io"
-
-	"golang.org/x/sys/unix"
+	"path"
 
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // What a step left is known by its inode, size and times; of the first files of a
 // step also by their content. So who writes the same bytes again, or puts them
 // there by another file, is not in the way of an undo.
 
-// Bounds of what a step pays for that at its end.
-const (
-	sumFiles = 256
-	sumBytes = 1 << 20 // of one file
-)
+// sumFiles bounds what a step pays for that at its end.
+const sumFiles = 256
 
 // sum adds the content to what was just seen at a path, if it is still that.
 func (w *Writer) sum(at string, st *journal.State) {
-	if st.Kind != journal.File || st.Size > sumBytes || w.summed >= sumFiles {
+	if st.Kind != journal.File || st.Size > disk.SumBytes || w.summed >= sumFiles {
 		return
 	}
 	w.summed++
@@ -31,53 +27,25 @@ func (w *Writer) sum(at string, st *journal.State) {
 		return
 	}
 	defer unix.Close(dir)
-	st.Sum = sumAt(dir, name, st)
+	st.Sum = disk.SumAt(dir, name, st, "")
 }
 
-// sumAt gives the SHA-256 of a file, "" where it is not what has the state, or
-// may not be read.
-func sumAt(dir int, name string, st *journal.State) journal.Bytes {
-	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY|unix.O_NOATIME)
-	if err == unix.EPERM {
-		fd, err = disk.OpenAt(dir, name, unix.O_RDONLY)
+// indexSum is the sum of what was kept of a path, if it is an index of git: that is written
+// anew by everybody who looks at the repository, so that the state tells nothing.
+func indexSum(objects int, number uint64, at string) journal.Bytes {
+	if path.Base(at) != "index" {
+		return ""
 	}
+	fd, err := openToCopy(objects, journal.ObjectName(number))
 	if err != nil {
 		return ""
 	}
 	defer unix.Close(fd)
-	return sumOf(fd, st)
-}
-
-// sumOf is sumAt for an open file.
-func sumOf(fd int, st *journal.State) journal.Bytes {
-	h := sha256.New()
-	if now, err := disk.StateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
+	st, err := disk.StateAt(fd, "", 0)
+	if err != nil || !disk.IsIndex(fd) {
 		return ""
 	}
-	if n, err := io.Copy(h, io.NewSectionReader(descriptor(fd), 0, st.Size+1)); err != nil || n != st.Size {
-		return ""
-	}
-	if now, err := disk.StateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
-		return ""
-	}
-	return journal.Bytes(h.Sum(nil))
-}
-
-// descriptor reads an open file without taking it over.
-type descriptor int
-
-// ReadAt implements [io.ReaderAt].
-func (fd descriptor) ReadAt(p []byte, off int64) (int, error) {
-	n, err := unix.Pread(int(fd), p, off)
-	if err == nil && n < len(p) {
-		err = io.EOF
-	}
-	return max(n, 0), err
-}
-
-// unmoved says whether nothing at all has happened to a file.
-func unmoved(now, st *journal.State) bool {
-	return now.Kind == journal.File && now.ID == st.ID && now.Size == st.Size && now.Mtime == st.Mtime && now.Ctime == st.Ctime
+	return disk.SumOf(fd, &st, "")
 }
 
 // keptAsLeft reports whether what a later step found, and kept, has the content that a
@@ -85,6 +53,9 @@ func unmoved(now, st *journal.State) bool {
 func (s *Store) keptAsLeft(later *journal.Pre, left *journal.State) bool {
 	if !alike(&later.State, left) || !journal.AgreeXattrs(&later.State, left) || later.Object == (journal.Object{}) || later.Lost != "" {
 		return false
+	}
+	if sum := later.State.Sum; len(sum) == len(left.Sum) { // the object may have been given away by now
+		return sum == left.Sum
 	}
 	objects, err := s.objectsOf(later.Object.Segment, false)
 	if err != nil {
@@ -115,5 +86,5 @@ func (s *Store) isSum(o journal.Object, sum journal.Bytes) bool {
 	}
 	defer unix.Close(fd)
 	st, err := disk.StateAt(fd, "", 0)
-	return err == nil && sumOf(fd, &st) == sum
+	return err == nil && disk.SumOf(fd, &st, sum) == sum
 }

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // EstimateAt is [Store.Estimate] of the store in a directory, which is not opened for

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
+
+	"golang.org/x/sys/unix"
 )
 
 // stored looks at an object; Absent where there is none.
@@ -64,7 +64,7 @@ func (p *present) isVersion(v *relate.Version, st *journal.State, x *nodeNow) bo
 		return true
 	}
 	if len(was.Sum) > 0 {
-		return p.sumNow(st, x) == was.Sum
+		return p.sumNow(st, x, was.Sum) == was.Sum
 	}
 	return st.Mtime == was.Mtime && (st.Links != was.Links || metaDiffers(st, was))
 }
@@ -74,19 +74,19 @@ func metaDiffers(a, b *journal.State) bool {
 }
 
 // sumNow gives the SHA-256 of a file that was looked at, "" where it cannot be read.
-func (p *present) sumNow(st *journal.State, x *nodeNow) journal.Bytes {
+func (p *present) sumNow(st *journal.State, x *nodeNow, like journal.Bytes) journal.Bytes {
 	if len(x.names) == 0 {
 		dir, err := p.store.objectsOf(x.anchor.Segment, false)
 		if err != nil {
 			return ""
 		}
 		defer unix.Close(dir)
-		return sumAt(dir, journal.ObjectName(x.anchor.Number), st)
+		return disk.SumAt(dir, journal.ObjectName(x.anchor.Number), st, like)
 	}
 	dir, name, err := disk.ParentIn(p.roots, p.path(x.names[0]))
 	if err != nil {
 		return ""
 	}
 	defer unix.Close(dir)
-	return sumAt(dir, name, st)
+	return disk.SumAt(dir, name, st, like)
 }

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // The kernel tells whether a file is open for writing, or mapped so: it refuses a read
@@ -207,11 +207,11 @@ func (w *Writer) whenClosed(in *disk.DirWalk, l *watched) (journal.State, error)
 	if err == nil {
 		err = refused
 	}
-	if err != nil || !l.sum || st.Size > sumBytes {
+	if err != nil || !l.sum || st.Size > disk.SumBytes {
 		return st, err
 	}
 	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK) // who opens it does not have to wait for this
-	st.Sum = sumOf(fd, &st)
+	st.Sum = disk.SumOf(fd, &st, "")
 	return st, nil
 }
 

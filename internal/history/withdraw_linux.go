@@ -1,9 +1,8 @@
 package history
 
 import (
-	"carrel/internal/history/journal"
-
 	"carrel/internal/history/disk"
+	"carrel/internal/history/journal"
 )
 
 // A call that fails changes nothing, but what it could have destroyed is in the
@@ -78,7 +77,7 @@ func (s *slot) changed() bool {
 // for the one that it left.
 func stirred(s *slot, in *disk.DirWalk) bool {
 	o := s.is
-	if o == nil || !o.meta || o.found == nil || o.found.Kind != journal.File || o.found.Size <= sumBytes {
+	if o == nil || !o.meta || o.found == nil || o.found.Kind != journal.File || o.found.Size <= disk.SumBytes {
 		return false
 	}
 	now, err := lookThrough(in, s.path())

@@ -3,10 +3,10 @@ package history
 import (
 	"errors"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // CopyGranted has files copied, and not linked, that a step before opened for

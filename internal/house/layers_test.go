@@ -20,7 +20,7 @@ var layers = map[string][]string{
 	"pathname":         {},
 	"procfs":           {},
 	"history":          {"history/disk", "history/graph", "history/journal", "history/relate", "history/steplog", "pathname", "procfs"},
-	"history/disk":     {"history/journal", "pathname"},
+	"history/disk":     {"gitconf", "history/journal", "pathname"},
 	"history/graph":    {},
 	"history/journal":  {},
 	"history/relate":   {"history/graph", "history/journal", "history/steplog", "pathname"},

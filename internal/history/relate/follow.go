@@ -149,7 +149,7 @@ func (t *relating) begin(b *journal.Pre) {
 		n = t.Relations.Nodes[root]
 	case b.State.Kind != journal.Absent:
 		if n = t.Relations.Nodes[t.ByID[b.Was]]; n == nil || b.Was == (journal.ID{}) || n.State.Kind != b.State.Kind {
-			n = t.meet(p, &b.State)
+			n = t.meet(p, b)
 		}
 	}
 	to := graph.Node(0)

@@ -113,7 +113,9 @@ func (t *relating) changedNode(n *Node, b *begun, q *journal.Post, content graph
 	t.settle(n, q, v)
 }
 
-func sumsDiffer(a, b *journal.State) bool { return len(a.Sum) > 0 && len(b.Sum) > 0 && a.Sum != b.Sum }
+func sumsDiffer(a, b *journal.State) bool {
+	return len(a.Sum) > 0 && len(b.Sum) == len(a.Sum) && a.Sum != b.Sum
+}
 
 // metas gives the transitions of a node's metadata.
 func (t *relating) metas(n *Node, was, is *journal.State) {

@@ -274,17 +274,25 @@ func (r *Relations) Known(st *journal.State) *Node {
 }
 
 // meet gives the node that a step found at an entry.
-func (r *Relations) meet(p graph.Place, st *journal.State) *Node {
+func (r *Relations) meet(p graph.Place, b *journal.Pre) *Node {
+	st := &b.State
 	n := r.Known(st)
 	if n == nil {
-		if at := r.Nodes[r.Entries[p]]; at != nil && at.ID == (journal.ID{}) && at.State.Kind == st.Kind {
-			n = at // a directory that was only on the way until now
+		if at := r.Nodes[r.Entries[p]]; at != nil && at.State.Kind == st.Kind && (at.ID == (journal.ID{}) || r.savedAgain(at, b)) {
+			n = at // or a directory that was only on the way until now
 		}
 	}
 	if n == nil {
 		n = r.NewNode(st)
 	}
 	return n
+}
+
+// savedAgain reports whether another program has put another file in the place of one, with
+// the content that a step left: as editors save, and `git status` its index.
+func (r *Relations) savedAgain(n *Node, b *journal.Pre) bool {
+	return r.kept != nil && b.State.Kind == journal.File && !n.Dead && len(n.Names) == 1 && len(n.Anchors) == 0 &&
+		n.Content != graph.Dead && r.kept(b, &r.Versions[n.Content].State)
 }
 
 // contentOf gives the version of a node that is found with a state.
