@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -61,4 +62,32 @@ func TestMoveBetweenMounts(t *testing.T) {
 		t.Errorf("after %s: %s", time.Since(began), r)
 	}
 	w.unmountAll()
+}
+
+// TestUndoInAMovedProject: a history stays with the path of its project. Where that is gone,
+// an undo elsewhere that finds nothing says where there is something.
+func TestUndoInAMovedProject(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.sh("echo 1 > made")
+	moved := w.home + "/src/moved"
+	w.outsideSh("cd ..; mv desk moved")
+	undo := func(dir string) result {
+		cmd := w.command(w.bin, "undo")
+		cmd.Dir = dir
+		return w.finish(cmd)
+	}
+	if r := undo(moved); r.code == 0 || !strings.Contains(r.err, "there are steps of "+w.project+", which is not there any more") {
+		t.Errorf("where it was moved to: %s", r)
+	}
+	w.must(os.Mkdir(w.home+"/src/third", 0o700))
+	w.own(w.home + "/src/third")
+	w.must(os.Rename(moved, w.project))
+	if r := undo(w.home + "/src/third"); r.code == 0 || strings.Contains(r.err, "there are steps of") {
+		t.Errorf("where nothing is gone: %s", r)
+	}
+	w.fine("undo")
+	if left := w.outsideSh("ls"); left != "" {
+		t.Errorf("moved back and undone: %q", left)
+	}
 }

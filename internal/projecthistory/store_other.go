@@ -24,5 +24,8 @@ func (*History) Collect(Request, bool) (*history.Removal, error) { return nil, e
 // Discard has nothing to remove here.
 func (*History) Discard([]uint64, bool, bool) (*history.Removal, error) { return nil, errHere }
 
+// Left knows none here.
+func (*History) Left() string { return "" }
+
 // UsageOfAll has nothing to look at here.
 func UsageOfAll(Request, bool) (*histories.Usage, error) { return nil, errHere }

@@ -209,7 +209,12 @@ func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.
 		if f.to != "" {
 			asked = "all after step " + f.to
 		}
-		return nil, fmt.Errorf("%s%s can be %s in %s, asked for %s; `carrel history --all` lists all", show.Count(len(out), "step", "steps"), which, what, show.QuoteIf(h.Project), asked)
+		hint := ""
+		if at := h.Left(); at != "" {
+			hint = fmt.Sprintf("\nhint: there are steps of %s, which is not there any more; if that is this project, move it back to undo them", show.QuoteIf(at))
+		}
+		return nil, fmt.Errorf("%s%s can be %s in %s, asked for %s; `carrel history --all` lists all%s",
+			show.Count(len(out), "step", "steps"), which, what, show.QuoteIf(h.Project), asked, hint)
 	}
 	return out, nil
 }
