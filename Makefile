@@ -22,8 +22,8 @@ FUZZTIME ?= 60s
 SOAKCOUNT ?= 5
 COUNTS ?=
 SKIPS ?= test/allowed-skips
-# Tests side by side in a package: most wait for processes and clocks half of their time.
-PARALLEL ?= $(shell echo $$((2 * $$(nproc))))
+# Tests side by side in a package: most wait for processes and clocks much of their time.
+PARALLEL ?= $(shell echo $$(($$(nproc) + 1)))
 # make bench ONLY=history: one suite, printed and not kept.
 ONLY ?=
 

@@ -156,7 +156,7 @@ func TestCeilingRaced(t *testing.T) {
 		return v.Hash
 	}
 	open, live := hash(wide), w.outside+"/live.json"
-	w.write(live, wide)
+	w.symlink(wide, live)
 	stop, done := make(chan struct{}), make(chan struct{})
 	defer func() { close(stop); <-done }()
 	go func() {
