@@ -56,7 +56,7 @@ func TestUndoAroundGitStatus(t *testing.T) {
 	}
 }
 
-// commitsAs is a commit by somebody.
+// commitsAs is a commit with an author.
 const commitsAs = "git -c user.name=n -c user.email=n@example.com commit -q"
 
 // TestUndoKeepsWhatIsStaged: what the user has staged after a step, or after an undo, is

@@ -10,8 +10,8 @@ import (
 )
 
 // TestHistoryOfAMountInTheProject: what a step does on a file system that is mounted in the
-// project cannot be taken back. It is told at the end of the run, by show and by the undo,
-// whose status says that something is left; all else is taken back.
+// project cannot be taken back. It is told at the end of the run, by show and by the undo:
+// the status of that says that something is left; all else is taken back.
 func TestHistoryOfAMountInTheProject(t *testing.T) {
 	for name, script := range map[string]string{
 		"written":     `echo z >>m/f`,

@@ -52,7 +52,7 @@ func TestSecretsStrict(t *testing.T) {
 	})
 }
 
-// TestSecretsStrictEmpty: what the host has begun to write, and whose content decides, is not
+// TestSecretsStrictEmpty: what the host has begun to write, if its content decides, is not
 // opened before the content is there. What the run begins itself is.
 func TestSecretsStrictEmpty(t *testing.T) {
 	t.Parallel()

@@ -204,7 +204,7 @@ func (p *Decision) WithAgentFlags(argv []string) []string {
 	return p.tools.Enter(p.withFlags(argv, m.Index))
 }
 
-// IsAgent says whether a command is an agent, whose steps end with what it does.
+// IsAgent says whether a command is an agent: its steps end with what it does.
 func (p *Decision) IsAgent(argv []string) bool {
 	_, ok := agents.Recognise(argv, p.agentHost())
 	return ok

@@ -291,7 +291,7 @@ func gitPattern(name string) string {
 // apart, Linux 6.12.
 const ScopesABI = 6
 
-// FilesABI is the version whose rules about files are used, Linux 6.2.
+// FilesABI is the version of which the rules about files are used, Linux 6.2.
 const FilesABI = 3
 
 // layers adds the second layer and the system call filter.

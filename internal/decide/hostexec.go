@@ -19,7 +19,7 @@ import (
 	"carrel/internal/sandbox"
 )
 
-// HostCommands are the commands that programs inside may call, as somebody listed them
+// HostCommands are the commands that programs inside may call, as the configuration lists them
 // and no ceiling left them out. Without walls there is no outside to run them in, and
 // without mounts no way to ask for them.
 func (p *Decision) HostCommands() []config.HostCommand {
@@ -35,7 +35,7 @@ func (p *Decision) HostCommands() []config.HostCommand {
 	return out
 }
 
-// ServesHost says whether programs inside find somebody who answers the host protocol.
+// ServesHost says whether the host protocol is answered inside.
 func (p *Decision) ServesHost() bool { return len(p.HostCommands()) > 0 || p.rpcHost() != "" }
 
 func (p *Decision) rpcHost() string {

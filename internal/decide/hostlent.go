@@ -7,7 +7,7 @@ import (
 	"carrel/internal/policy"
 )
 
-// lender is the workspace whose host commands a [Decision] makes walls for. Its project,
+// lender is the workspace for the host commands of which a [Decision] makes walls. Its project,
 // history and record are the lender's, and so is what it may reach.
 type lender struct {
 	p       *Decision

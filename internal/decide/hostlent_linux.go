@@ -14,7 +14,7 @@ import (
 )
 
 // Lend decides and compiles the walls of host commands, from what the workspace was
-// decided from: nothing is read again that somebody inside could have changed, and no
+// decided from: nothing is read again that programs inside could have changed, and no
 // ceiling is passed.
 func (p *Decision) Lend(command *config.HostCommand) (*Decision, error) {
 	l := &lender{p: p, command: command}

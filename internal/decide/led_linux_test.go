@@ -67,7 +67,7 @@ func TestLed(t *testing.T) {
 	}
 }
 
-// TestPulseCookie: only a whole one that nobody inside can put in place.
+// TestPulseCookie: only a whole one that programs inside cannot put in place.
 func TestPulseCookie(t *testing.T) {
 	const cookie = 256 // bytes of a whole one
 	d := newSavedHome(t)

@@ -166,7 +166,7 @@ func (p *Decision) sockets() *hostsockets.Search {
 func (p *Decision) visible(at string) bool { return hostsockets.Visible(p.Policy, at) }
 
 // hostProxy is the host's own proxy, which a filtered network goes through. It
-// resolves names itself, so that nobody here sees where they lead: under a
+// resolves names itself, so that it is not seen here where they lead: under a
 // ceiling that is refused.
 func (p *Decision) hostProxy() (*egress.Upstream, error) {
 	if p.Policy.Network != policy.NetFiltered {

@@ -12,7 +12,7 @@
 // that each change of an entry changes the directory's time, encrypted directories (their
 // names change with the key), times of the future, a clock that went back, another start
 // of the machine, another program, bytes that are damaged. The bytes must come from where
-// nobody else can have written them: the checksum shows damage and no intent.
+// no other user can have written them: the checksum shows damage and no intent.
 //
 // The package knows no rule of names, writes nothing and imports nothing of this module.
 package dircache
@@ -99,7 +99,7 @@ func newWalk(place string, about []byte, old []byte, began time.Time) *Walk {
 }
 
 // Encode gives the bytes for the next walk, nil where those of this one are as good. It is
-// called once: whoever keeps the walk keeps nothing of the tree after that.
+// called once: a walk that is kept keeps nothing of the tree after that.
 func (w *Walk) Encode() []byte {
 	root := w.Root
 	w.Root = nil

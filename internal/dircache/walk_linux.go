@@ -17,7 +17,7 @@ const (
 
 // systems are the kinds of file systems that change a directory's time with every entry of
 // it. true are those that may encrypt names: they have to say that they do not. Not among
-// them are layers over others (overlayfs), networks and FUSE: somebody else may change a
+// them are layers over others (overlayfs), networks and FUSE: another machine or program may change a
 // directory there.
 var systems = map[uint64]bool{
 	unix.EXT4_SUPER_MAGIC:  true, // of ext2 and ext3, too

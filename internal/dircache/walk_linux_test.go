@@ -279,7 +279,7 @@ func TestLooksBetweenChanges(t *testing.T) {
 	}
 }
 
-// TestEncryptedNames: a directory whose names change with a key is never known.
+// TestEncryptedNames: a directory with names that change with a key is never known.
 func TestEncryptedNames(t *testing.T) {
 	const bit = unix.STATX_ATTR_ENCRYPTED
 	for _, c := range []struct {

@@ -178,7 +178,7 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	return v, u.all()
 }
 
-// disturbed reports whether somebody else changes the history, or has since it was read.
+// disturbed reports whether another process changes the history, or has since it was read.
 func (s *Store) disturbed(l *Log) (is bool) {
 	if s.alone() != nil {
 		return true

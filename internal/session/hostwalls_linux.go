@@ -29,7 +29,7 @@ import (
 // from the first call until the workspace ends.
 type executor struct {
 	host    *hostService
-	p       *Session            // whose host commands they are
+	p       *Session            // they are its host commands
 	command *config.HostCommand // that has walls alone, nil for all others
 
 	building sync.Mutex

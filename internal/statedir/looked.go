@@ -76,7 +76,7 @@ func (s *Dir) writeLooked(project string, data []byte) error {
 	return spool.WriteOften(dir, lookedFile, data)
 }
 
-// openOwn opens the directory of a project where nobody else can write it.
+// openOwn opens the directory of a project where no other user can write it.
 func (s *Dir) openOwn(project string) (*os.File, error) {
 	root, err := os.Lstat(s.path)
 	if err == nil {

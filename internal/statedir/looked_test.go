@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLooked: what was kept comes back, unless somebody else could have written it.
+// TestLooked: what was kept comes back, unless another user could have written it.
 func TestLooked(t *testing.T) {
 	const project = "/home/u/p"
 	data := []byte("found\x00")

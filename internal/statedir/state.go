@@ -79,7 +79,7 @@ func Open(path string) (*Dir, error) {
 	return &Dir{path: real}, nil
 }
 
-// ours insists on a directory that nobody else can write.
+// ours insists on a directory that no other user can write.
 func ours(path string, info os.FileInfo) error {
 	if !info.IsDir() || !hostfile.OwnedByUs(info) || info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("%q is not a directory of this user alone; make it 0700", path)

@@ -11,7 +11,7 @@ import (
 	"carrel/internal/api"
 )
 
-// TestReadWaits: what is told at the end is read while nobody adds to it.
+// TestReadWaits: what is told at the end is read while nothing is added to it.
 func TestReadWaits(t *testing.T) {
 	for name, read := range map[string]func(*Log) int{
 		"notes":    func(l *Log) int { return len(l.Noted()) },
@@ -56,7 +56,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestDenialsAreBounded: where they are kept, and where somebody hears them.
+// TestDenialsAreBounded: where they are kept, and where a listener hears them.
 func TestDenialsAreBounded(t *testing.T) {
 	for _, hears := range []bool{false, true} {
 		t.Run(fmt.Sprintf("heard %v", hears), func(t *testing.T) {

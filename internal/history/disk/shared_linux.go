@@ -31,8 +31,8 @@ func Fixed(roots []Root, path string, owner uint32) bool {
 	return err == nil && above.UID != uint32(os.Geteuid()) && !MayRename(dir, owner)
 }
 
-// Immovable gives what nobody can change at a path, or the directory in which nobody can
-// change names: it has the attribute i or a, see chattr(1). "" is nothing.
+// Immovable gives what cannot be changed at a path, or the directory in which names cannot
+// be changed: it has the attribute i or a, see chattr(1). "" is nothing.
 func (d *DirWalk) Immovable(path string) string {
 	dir, name, err := d.Parent(path)
 	if err != nil {

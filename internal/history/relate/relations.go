@@ -193,7 +193,7 @@ func (r *Relations) onTheWay(p graph.Place, there bool) graph.Node {
 }
 
 // Stood gives the directory of git's objects that was at an entry, and is nowhere by the last
-// record; nil for none. Whoever makes one there makes that again: what an undo brings back has
+// record; nil for none. What makes one there makes that again: what an undo brings back has
 // its place in it.
 func (r *Relations) Stood(p graph.Place) *Node {
 	n := r.Nodes[r.loose[p]]
