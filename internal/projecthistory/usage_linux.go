@@ -11,7 +11,7 @@ import (
 // used last; "" where this project has steps itself, or there is none. It may be this one,
 // under another name by now: a history stays with the path of its project.
 func (h *History) Left() string {
-	if len(h.Log.Steps) > 0 {
+	if len(h.Log.Steps) > 0 || h.ask != nil || h.under.Session.Restricted() { // a workspace is not told of other projects
 		return ""
 	}
 	u, err := UsageOfAll(h.req, false)
