@@ -68,6 +68,10 @@ type Config struct {
 	// continued, and made in roots and below Free, where nobody is asked.
 	Bare bool
 	Free []string
+	// Cuts says that Landlock lets what is in a root be cut by a path, as the mounts of the
+	// workspace do not: a call that cuts a file which it does not open for writing is never
+	// continued. With another root the caller's own mounts decide.
+	Cuts bool
 	// Programs says that the policy limits which programs may be started.
 	Programs bool
 }
@@ -80,7 +84,7 @@ type Broker struct {
 	workers         sync.WaitGroup
 	gate            gate
 	closed          atomic.Bool
-	umasks          umasks
+	umasks          caller.Umasks
 	foreign         atomic.Bool
 	pins            pins
 	leased          atomic.Int32
@@ -112,8 +116,12 @@ func New(c Config) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the broker: %w", err)
 	}
-	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(), late: make(chan Call), borrowed: make(chan struct{}, maxBorrowed)}
+	b := &Broker{config: c, table: handlers(), umasks: caller.NewUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(),
+		late: make(chan Call), borrowed: make(chan struct{}, maxBorrowed)}
 	b.moving, b.anybody = groups()
+	if c.Cuts {
+		b.anybody[unix.SYS_TRUNCATE] = true
+	}
 	b.ownRoot = sameRoot(c.Mirror)
 	var pts unix.Stat_t
 	if unix.Fstatat(c.View, "dev/pts", &pts, unix.AT_SYMLINK_NOFOLLOW) == nil {

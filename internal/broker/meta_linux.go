@@ -193,16 +193,15 @@ func (w *worker) truncate(addr uint64, size int64) (int64, error) {
 		return 0, unix.EINVAL
 	}
 	o, _, err := w.object(target{dirfd: unix.AT_FDCWD, addr: addr, follow: true})
+	if err == errNotMine && w.b.config.Cuts {
+		return 0, cutOutside(w, addr, size)
+	}
 	if err != nil {
 		return 0, err
 	}
 	defer o.close()
-	switch kindOf(o.stat.Mode) {
-	case KindFile:
-	case KindDir:
-		return 0, unix.EISDIR
-	default:
-		return 0, unix.EINVAL
+	if err := cuttable(&o); err != nil {
+		return 0, err
 	}
 	ch := Change{Op: OpTruncate, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1, Pinned: o.fd}
 	return 0, w.change(&ch, func() error {

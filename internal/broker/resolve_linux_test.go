@@ -120,23 +120,6 @@ func TestTurnIsPassedOn(t *testing.T) {
 	}
 }
 
-func TestUmaskIsRemembered(t *testing.T) {
-	u := newUmasks(0o027)
-	if got := u.of(1 << 30); got != 0o027 {
-		t.Errorf("before any umask(2): %o", got)
-	}
-	u.changing(5, 0o7077)
-	if got := u.of(5); got != 0o077 {
-		t.Errorf("after umask(2): %o", got)
-	}
-	own := uint32(unix.Gettid())
-	now := unix.Umask(0)
-	unix.Umask(now)
-	if got := u.of(own); got != now {
-		t.Errorf("of a thread that said nothing: %o, want %o", got, now)
-	}
-}
-
 // TestHoldHoldsAndLetsGo: while shut, nobody passes the gate.
 func TestHoldHoldsAndLetsGo(t *testing.T) {
 	var g gate

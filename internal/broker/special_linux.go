@@ -61,7 +61,7 @@ func (w *worker) bindAt(socket int, p *place, text string) error {
 		direct = err == nil && path.Clean(base.path+"/"+text) == p.path
 	}
 	if direct && w.b.config.Bind != nil {
-		err := w.b.config.Bind(socket, from, text, w.b.umasks.of(w.call.TID))
+		err := w.b.config.Bind(socket, from, text, w.b.umasks.Of(w.call.TID))
 		if err != unix.ENOSYS {
 			if l, e := p.at(); err == nil && (e != nil || l.Kind != KindOther) {
 				return unix.EIO // it is elsewhere: nobody may use it

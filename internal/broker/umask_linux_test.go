@@ -3,7 +3,6 @@ package broker
 import (
 	"os"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,11 +23,8 @@ func TestUmaskIsTheCallers(t *testing.T) {
 		return false
 	}
 	for name, mask := range map[string]uint64{"a": 0, "b": 0o777, "c": 0o22, "d": 0o700, "e": 0o77, "f": 0} {
-		n.b.umasks.mu.Lock()
-		n.b.umasks.never = false
-		n.b.umasks.known[n.tid] = umaskEntry{int(mask), time.Now().Add(time.Hour)}
-		n.b.umasks.mu.Unlock()
 		for _, name := range []string{name, name + name} {
+			n.b.umasks.Changing(n.tid, int(mask))
 			if a := n.call(unix.SYS_OPENAT, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, 0o666); a.errno != 0 {
 				t.Fatal(a)
 			}

@@ -57,8 +57,8 @@ var brokerRows = []conditionRow{
 	at("openat", held, 3, 0, 0o1000),
 	at("openat", held, 3, 0, 0o20000000),
 	at("openat", held, 3, 0, high|2),
-	at("openat2", held),
-	at("openat2", held, 3, 0, 0, 24),
+	flags("openat2", 0, eNOSYS, eNOSYS, held),
+	{"openat2", [6]uint64{3, 0, 0, 24}, eNOSYS, eNOSYS, held},
 	at("creat", held), at("truncate", held),
 
 	at("mkdir", held), at("mkdirat", held), at("mknod", held), at("mknodat", held),
@@ -134,7 +134,7 @@ var opensRows = []conditionRow{
 	at("open", held, 0, openPath<<32),
 	at("openat", held, 0, 0, 0), at("openat", held, 0, 0, openOther), at("openat", held, 0, 0, 0o102),
 	at("openat", 0, 0, 0, openPath), at("openat", 0, 0, 0, openPath|openDirectory|cloexec),
-	at("openat2", held), at("creat", held),
+	flags("openat2", 0, eNOSYS, eNOSYS, held), at("creat", held),
 }
 
 func rowsFor(o Options) []conditionRow {

@@ -74,6 +74,7 @@ func (s *Session) startBroker(walls *sandbox.Walls, id string) (*brokered, error
 			Decider: s.keepingWhole(b.judge), Recorder: recording{b.record, b.keeper, b.judge, b.own, b.refuse}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 			Reads: s.TrapsReads, Programs: s.Policy.Programs != nil,
 			Bare: s.Engine() == sandbox.EngineLandlock, Free: walls.Written, Alone: s.aloneInProject(),
+			Cuts: s.Plan.Landlock.Files && s.Engine() != sandbox.EngineLandlock,
 		})
 	}
 	if err != nil {

@@ -22,23 +22,23 @@ import (
 //
 // notify is the listener of the filter's notifications where the plan has
 // roots for a broker.
-func confine(p *sandbox.Plan, covered []int) (alone bool, notify int, err error) {
+func confine(p *sandbox.Plan) (alone bool, notify int, err error) {
 	if err := resourceLimits(p); err != nil {
 		return false, -1, err
 	}
 	if alone, err = dropCapabilities(); err != nil {
 		return false, -1, err
 	}
-	notify, err = lockIn(p, covered)
+	notify, err = lockIn(p)
 	return alone, notify, err
 }
 
 // lockIn is what takes no privilege.
-func lockIn(p *sandbox.Plan, covered []int) (notify int, err error) {
+func lockIn(p *sandbox.Plan) (notify int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return -1, failed("setting no-new-privileges", "", err)
 	}
-	if err := restrictFiles(p.Landlock, p.Roots, covered); err != nil {
+	if err := restrictFiles(p.Landlock, p.Roots); err != nil {
 		return -1, err
 	}
 	return installFilter(p.Seccomp, len(p.Roots) > 0)
@@ -117,7 +117,7 @@ func dropCapabilities() (alone bool, err error) {
 
 // restrictFiles adds the second layer. What the plan asks for and the kernel
 // lacks is an error here: the supervisor knows the kernel and plans for it.
-func restrictFiles(l sandbox.Landlock, roots []string, covered []int) error {
+func restrictFiles(l sandbox.Landlock, roots []string) error {
 	if !l.Files && !l.Scopes {
 		return nil
 	}
@@ -128,14 +128,11 @@ func restrictFiles(l sandbox.Landlock, roots []string, covered []int) error {
 			without = landlock.Execute
 		}
 		set.Rules = append(set.Rules, landlock.Rule{Path: "/", Access: landlock.ReadExec &^ without})
-		// The mounts and the filter keep the roots unchanged; Landlock's part
-		// is that nothing below them is opened for writing or cut. Truncate on
-		// what a root is mounted over makes opens for reading as fast as where
-		// everything is allowed; it does not hold for what a broker grants.
-		set.Rules = append(set.Rules, present(roots, landlock.ReadExec&^without)...)
-		for _, fd := range covered {
-			set.Rules = append(set.Rules, landlock.Rule{FD: fd, Access: landlock.Truncate})
-		}
+		// The mounts and the filter keep the roots unchanged; Landlock's part is that nothing
+		// below them is opened for writing. With the right to truncate, which each open asks
+		// for, its walk upwards ends at the root. The broker continues no call that cuts a
+		// file without opening it for writing.
+		set.Rules = append(set.Rules, present(roots, (landlock.ReadExec|landlock.Truncate)&^without)...)
 		set.Rules = append(set.Rules, present(l.Write, landlock.ReadWrite&^without)...)
 		programs, err := pinned(l.Execute)
 		if err != nil {

@@ -44,7 +44,7 @@ func inside(link *link) error {
 	if err := resourceLimits(plan); err != nil {
 		return err
 	}
-	if _, err := lockIn(plan, nil); err != nil {
+	if _, err := lockIn(plan); err != nil {
 		return err
 	}
 	return serve(link, &plan.Command, listener, nil)

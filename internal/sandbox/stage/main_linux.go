@@ -77,7 +77,7 @@ func run(link *link) error {
 	if err := b.writeLimits(); err != nil {
 		return err
 	}
-	alone, notify, err := confine(plan, shared.covered)
+	alone, notify, err := confine(plan)
 	if err != nil {
 		return err
 	}

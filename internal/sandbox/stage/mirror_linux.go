@@ -10,11 +10,10 @@ import (
 // handles are what a broker needs of the mounts.
 type handles struct {
 	mirror, view, grants int
-	covered              []int // what roots are mounted over, for Landlock
 }
 
 func (h *handles) close() {
-	for _, fd := range append(h.covered, h.mirror, h.view, h.grants) {
+	for _, fd := range []int{h.mirror, h.view, h.grants} {
 		unix.Close(fd)
 	}
 }
@@ -79,15 +78,8 @@ func (b *builder) shared() (h handles, err error) {
 	if h.mirror, err = clone("/"); err != nil {
 		return h, failed("mirroring the mounts for the broker", "/", err)
 	}
-	if h.grants, err = b.grants(); err != nil {
-		return h, err
-	}
-	for _, root := range b.plan.Roots {
-		if fd, err := covered(root); err == nil { // else opens for reading are a little slower
-			h.covered = append(h.covered, fd)
-		}
-	}
-	return h, nil
+	h.grants, err = b.grants()
+	return h, err
 }
 
 func clone(at string) (int, error) {
@@ -155,15 +147,4 @@ func mountOn(tree int, at string) error {
 		return err
 	}
 	return unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
-}
-
-// covered pins the directory that a root is mounted over. A walk up from the root
-// meets it where the root is attached there, and not in a copy of the root alone.
-func covered(root string) (int, error) {
-	without, err := unix.OpenTree(unix.AT_FDCWD, path.Dir(root), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(without)
-	return unix.Openat(without, path.Base(root), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
