@@ -176,8 +176,11 @@ func (r *Reporter) Gone(do func()) func() {
 				return
 			case <-tick.C:
 			}
-			if r.closed() {
+			gone, over := r.closed()
+			if gone {
 				do()
+			}
+			if gone || over {
 				return
 			}
 		}
@@ -188,14 +191,14 @@ func (r *Reporter) Gone(do func()) func() {
 // goneEye is how often is looked whether somebody waits.
 const goneEye = 100 * time.Millisecond
 
-// closed says whether nobody will read what is said, before the last word.
-func (r *Reporter) closed() bool {
+// closed says whether the reader is gone before the last word, and whether that is said.
+func (r *Reporter) closed() (gone, over bool) {
 	r.said.Lock()
 	defer r.said.Unlock()
 	if r.last {
-		return false
+		return false, true
 	}
 	fds := []unix.PollFd{{Fd: reportFD}}
 	n, err := unix.Poll(fds, 0)
-	return err == nil && n > 0 && fds[0].Revents&unix.POLLERR != 0
+	return err == nil && n > 0 && fds[0].Revents&unix.POLLERR != 0, false
 }
