@@ -47,22 +47,27 @@ func (d *desk) still(ctx context.Context, do func()) error {
 	return nil
 }
 
-// trimEye is how often is looked whether the history is beyond its limits.
-const trimEye = 5 * time.Second
+// trimPause is how long after a change is looked whether the history is beyond its limits.
+const trimPause = 5 * time.Second
 
-// keepLimits does so until the workspace ends.
+// keepLimits does so until the workspace ends. One in which nothing changes is not looked at.
 func (d *desk) keepLimits() {
 	k := d.up.broker.keeper
-	eye := time.NewTicker(trimEye)
-	defer eye.Stop()
 	var tried history.Size
-	for {
+	for again := true; ; { // once at the start, too
+		if !again {
+			select {
+			case <-d.over:
+				return
+			case <-k.Changed:
+			}
+		}
 		select {
 		case <-d.over:
 			return
-		case <-eye.C:
+		case <-time.After(trimPause):
 		}
-		if !d.yields.TryLock() { // what is let go of is not opened
+		if again = !d.yields.TryLock(); again { // what is let go of is not opened
 			continue
 		}
 		now, limits := k.Size(), k.Keeps()
@@ -74,7 +79,7 @@ func (d *desk) keepLimits() {
 		err := d.still(context.Background(), func() {
 			d.tell(k.TrimStill())
 		})
-		if err == nil { // else something is on its way: the next time
+		if again = err != nil; !again { // else something is on its way: the next time
 			d.yields.Lock()
 			tried = k.Size() // what is still beyond the limits stays
 			d.yields.Unlock()

@@ -70,6 +70,8 @@ type Recorder struct {
 	done  sync.WaitGroup
 
 	trimmed []string // what there is to tell of older steps that went
+
+	Changed chan struct{} // has one where something was changed since it was emptied
 }
 
 // Steps of an interactive agent end when nothing has been changed for quiet and
@@ -204,6 +206,10 @@ func (k *Recorder) After(ch *broker.Change, err error) {
 		u.keeper.writer.After(&u.change, err)
 		k.jobs.leave(u.keeper)
 		u.keeper.split()
+		select {
+		case k.Changed <- struct{}{}:
+		default:
+		}
 	}
 }
 
