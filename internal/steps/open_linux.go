@@ -60,7 +60,7 @@ func Open(o Options) (*Recorder, error) {
 		o.Used()
 	}
 	k := &Recorder{dir: o.Dir, audited: o.Audit, noted: o.Begun, records: o.Records, total: o.Total, store: store, roots: o.Roots, bursts: o.Bursts, over: make(chan struct{}), ignored: ignored,
-		Changed: make(chan struct{}, 1), making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, terms: new(terms), limits: o.Limits, run: o.Run}
+		Changed: make(chan struct{}, 1), stirred: make(chan struct{}, 1), making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, terms: new(terms), limits: o.Limits, run: o.Run}
 	if o.Granted {
 		k.granted = new(history.Granted)
 	}

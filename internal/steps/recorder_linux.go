@@ -71,7 +71,8 @@ type Recorder struct {
 
 	trimmed []string // what there is to tell of older steps that went
 
-	Changed chan struct{} // has one where something was changed since it was emptied
+	// Each has one where something was changed since it was emptied.
+	Changed, stirred chan struct{}
 }
 
 // Steps of an interactive agent end when nothing has been changed for quiet and
@@ -206,9 +207,11 @@ func (k *Recorder) After(ch *broker.Change, err error) {
 		u.keeper.writer.After(&u.change, err)
 		k.jobs.leave(u.keeper)
 		u.keeper.split()
-		select {
-		case k.Changed <- struct{}{}:
-		default:
+		for _, told := range []chan struct{}{k.Changed, k.stirred} {
+			select {
+			case told <- struct{}{}:
+			default:
+			}
 		}
 	}
 }
@@ -329,20 +332,32 @@ func (k *Recorder) mayMark() bool {
 	return k.used <= MarksPerSecond
 }
 
-// watch ends steps in which nothing happens any more.
+// watch ends steps in which nothing happens any more. It sleeps while there is none.
 func (k *Recorder) watch() {
-	eye := time.NewTicker(burstEye)
-	defer eye.Stop()
 	for {
 		select {
 		case <-k.over:
 			return
-		case <-eye.C:
+		case <-k.stirred:
 		}
-		if idle := k.idle(); idle >= patience || idle >= quiet && !k.jobs.busy() {
-			k.cut(&outlived{burst: true})
+		for eye := time.Tick(burstEye); changing(k); {
+			select {
+			case <-k.over:
+				return
+			case <-eye:
+			}
+			if idle := k.idle(); idle >= patience || idle >= quiet && !k.jobs.busy() {
+				k.cut(&outlived{burst: true})
+			}
 		}
 	}
+}
+
+// changing says whether something was changed in the open step.
+func changing(k *Recorder) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.step != 0 && k.fresh
 }
 
 // idle is for how long nothing has been changed in the open step, 0 where that
