@@ -67,13 +67,16 @@ func (m *model) asked(i item) request {
 }
 
 // chosen are the steps that an undo or redo of n is about, and whether there are as many.
+// What one command took back of a step in several undos is one.
 func (m *model) chosen(redo bool, n int) ([]uint64, bool) {
 	var out []uint64
+	by := 0
 	for _, s := range slices.Backward(m.list) {
 		switch {
+		case redo && len(out) > 0 && m.by[s.Step] == by && m.runOf(s.Step) == out[len(out)-1]:
 		case len(out) == n:
 		case redo && s.Kind == "undo" && s.UndoneBy == 0 && (moved(s) || m.tookBack(s)):
-			out = append(out, m.runOf(s.Step))
+			out, by = append(out, m.runOf(s.Step)), m.by[s.Step]
 		case !redo && changed(s) && s.State != "undone":
 			out = append(out, s.Step)
 		}
@@ -164,11 +167,14 @@ func (m *model) command(i item) {
 	m.list = m.w.steps("--all")
 	fresh := slices.DeleteFunc(slices.Clone(m.list), func(s toldStep) bool { return s.Step <= last })
 	var steps []uint64 // that were left, in this order
+	m.commands++
 	for _, s := range fresh {
-		if m.partial[s.Step] = q.path != "" || q.left(did); moved(s) {
+		m.by[s.Step] = m.commands
+		if m.partial[s.Step] = q.path != "" || q.left(did); moved(s) || s.Kind == "undo" && m.tookBack(s) {
 			steps = append(steps, m.runOf(s.Step))
 		}
 	}
+	steps = slices.Compact(steps)
 	if len(fresh) == 1 {
 		m.done[fresh[0].Step] = effect{q.before, m.now, false}
 	}

@@ -57,12 +57,14 @@ type model struct {
 	list     []toldStep        // what history says
 	done     map[uint64]effect // what records of the history did, by number
 	brought  map[string]bool   // tokens that came by a command, behind the name of the command
-	partial  map[uint64]bool   // undos of some paths, or that left some in the way
-	reached  map[uint64]bool   // files beside the project that a step changed
-	owed     []string          // tokens that a command has just taken
-	counter  []string          // the command that brings them back
-	loose    bool              // a step that history does not list has changed times of directories
-	refused  []string          // the command before was refused
+	by       map[uint64]int    // by which command undos and redos were made
+	commands int
+	partial  map[uint64]bool // undos of some paths, or that left some in the way
+	reached  map[uint64]bool // files beside the project that a step changed
+	owed     []string        // tokens that a command has just taken
+	counter  []string        // the command that brings them back
+	loose    bool            // a step that history does not list has changed times of directories
+	refused  []string        // the command before was refused
 	answer   toldUndo
 	answered result // of the newest command
 	failure  *failure
@@ -89,7 +91,7 @@ func (m *model) start(first []op) {
 	m.w.mkdir(m.w.home+"/src/beside", 0o700)
 	m.w.plain(built.attack, changeWords(first)...)
 	m.done, m.brought, m.reached = make(map[uint64]effect), make(map[string]bool), make(map[uint64]bool)
-	m.partial, m.now = make(map[uint64]bool), m.w.look()
+	m.partial, m.by, m.now = make(map[uint64]bool), make(map[uint64]int), m.w.look()
 	m.line = line{trees: []*tree{m.now}}
 }
 

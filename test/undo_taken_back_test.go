@@ -104,3 +104,35 @@ func TestUndoPathInRenamedDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestRedoOfUndoInParts: a step that was taken back in parts and made again is taken back in as
+// many. That is one undo to who asks for it, and one redo makes all of it again, or two where two
+// steps were taken back of which one was there no more.
+func TestRedoOfUndoInParts(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		one, other := w.write(w.project+"/one", "one"), w.write(w.project+"/other", "other")
+		w.sh("echo new > one; echo new > other")
+		both := func(when, want string) {
+			t.Helper()
+			if got := w.read(one) + w.read(other); got != want {
+				t.Errorf("%s: %q, want %q", when, got, want)
+			}
+		}
+		for _, paths := range [][]string{{one}, {one, other}} {
+			for _, path := range paths {
+				w.fine("undo", "--path", path)
+			}
+			if len(paths) == 1 {
+				w.fine("undo")
+			}
+			both("taken back in parts", "oneother")
+			w.fine("redo", "2")
+			both("made again", "new\nnew\n")
+			w.fine("undo")
+			both("taken back", "oneother")
+			w.fine("redo")
+			both("made again by one redo", "new\nnew\n")
+		}
+	})
+}

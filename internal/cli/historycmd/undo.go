@@ -184,20 +184,25 @@ func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.
 		})
 	}
 	var out []uint64
-	paths := slices.Clone(req.Paths)
+	var last *steplog.Step // that was chosen
+	found, paths := 0, slices.Clone(req.Paths)
 	for _, s := range slices.Backward(h.Log.Steps) {
+		one := last != nil && h.Log.OneUndo(s, last)
 		switch {
-		case len(out) == n || s.Number <= after || !slices.Contains(candidates, s):
+		case found == n && !one || s.Number <= after || !slices.Contains(candidates, s):
 		case s.Open() || !req.Redo && h.Log.Undone(s) || !s.Net() && !tookBack(h, s):
 		case req.Paths != nil && !slices.ContainsFunc(paths, s.Touches):
 		default:
-			out = append(out, s.Number)
+			out, last = append(out, s.Number), s
+			if !one {
+				found++
+			}
 		}
-		if len(out) < n && s.Number > after {
+		if found < n && s.Number > after {
 			paths = steplog.WithFormer(paths, s)
 		}
 	}
-	if len(out) == 0 || len(out) < n && f.to == "" {
+	if found == 0 || found < n && f.to == "" {
 		what := "undone"
 		if req.Redo {
 			what = "made again"
@@ -214,7 +219,7 @@ func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.
 			hint = fmt.Sprintf("\nhint: there are steps of %s, which is not there any more; if that is this project, move it back to undo them", show.QuoteIf(at))
 		}
 		return nil, fmt.Errorf("%s%s can be %s in %s, asked for %s; `carrel history --all` lists all%s",
-			show.Count(len(out), "step", "steps"), which, what, show.QuoteIf(h.Project), asked, hint)
+			show.Count(found, "step", "steps"), which, what, show.QuoteIf(h.Project), asked, hint)
 	}
 	return out, nil
 }

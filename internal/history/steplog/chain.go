@@ -73,6 +73,13 @@ func (l *Log) Betweens(s *Step) []journal.Pre {
 	return l.First(s).Between()
 }
 
+// OneUndo says whether two steps are by one command that took one step of a run back: a step that
+// was made again in parts is taken back in as many.
+func (l *Log) OneUndo(a, b *Step) bool {
+	undo := func(s *Step) bool { return s.Begin.Kind == journal.StepUndo }
+	return undo(a) && undo(b) && a.Segment == b.Segment && l.First(a) == l.First(b)
+}
+
 // Undone says whether a step's changes are taken back.
 func (l *Log) Undone(s *Step) bool { return len(l.Live(s)) == 0 }
 
