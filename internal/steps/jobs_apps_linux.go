@@ -34,7 +34,7 @@ func (k *Recorder) StartApp(id string, label uint64, argv []string, name string,
 		j.apps = make(map[uint64]*Job)
 	}
 	j.apps[label] = one
-	j.list = append(j.list, one)
+	j.add(one)
 	if j.epoch.Add(1) == 1 {
 		run.done.Go(j.watch)
 	}

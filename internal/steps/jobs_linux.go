@@ -25,6 +25,8 @@ type jobs struct {
 	stage int           // the first process of the workspace, seen from outside
 	epoch atomic.Uint32 // another one when jobs have begun; 0: there never was one
 
+	added chan struct{} // has one where a job was added since it was emptied
+
 	mu       sync.Mutex
 	list     []*Job
 	callers  map[int]caller  // by process or thread
@@ -71,7 +73,7 @@ const (
 )
 
 func newJobs(run *Recorder, stage int) *jobs {
-	return &jobs{run: run, stage: stage, callers: make(map[int]caller)}
+	return &jobs{run: run, stage: stage, callers: make(map[int]caller), added: make(chan struct{}, 1)}
 }
 
 // enter gives the keeper that a change belongs to, until leave is called. Jobs
@@ -217,8 +219,17 @@ func (j *jobs) room(p processes.Process) *Job {
 	one := &Job{Process: p, argv: processes.Argv(p.PID)}
 	one.line = j.newLine(journal.Begin{Kind: journal.StepJob, Run: j.run.run.Run, Open: j.run.run.Open})
 	one.line.named = one.name
-	j.list = append(j.list, one)
+	j.add(one)
 	return one
+}
+
+// add is called with mu held.
+func (j *jobs) add(one *Job) {
+	j.list = append(j.list, one)
+	select {
+	case j.added <- struct{}{}:
+	default:
+	}
 }
 
 // name is what the next step of a job is called: after what its first process
@@ -247,15 +258,21 @@ func (j *jobs) busy() bool {
 	return false
 }
 
-// watch ends the bursts of jobs, and jobs that are gone, until the run is over.
+// watch ends the bursts of jobs, and jobs that are gone, until the run is over. It sleeps
+// while there are none.
 func (j *jobs) watch() {
-	eye := time.NewTicker(burstEye)
-	defer eye.Stop()
-	for {
+	for eye := time.Tick(burstEye); ; {
+		if !j.some() {
+			select {
+			case <-j.run.over:
+				return
+			case <-j.added:
+			}
+		}
 		select {
 		case <-j.run.over:
 			return
-		case <-eye.C:
+		case <-eye:
 		}
 		j.refresh()
 		j.mu.Lock()
