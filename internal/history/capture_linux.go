@@ -242,6 +242,8 @@ func lost(err error) string {
 		return "it may not be read"
 	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
 		return "it is on another file system"
+	case errors.Is(err, unix.EMLINK):
+		return "it has as many names as the file system allows"
 	}
 	return ""
 }

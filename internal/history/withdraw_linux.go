@@ -1,6 +1,8 @@
 package history
 
 import (
+	"slices"
+
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 )
@@ -101,7 +103,9 @@ func (w *Writer) withdraw(s *slot) error {
 		s.is = &object{origin: s.origin(), at: s}
 		return nil
 	}
-	w.unuse(o.held)
+	if o.group == nil || !o.group.holdsBut(o) {
+		w.unuse(o.held)
+	}
 	if o.copy != nil {
 		w.unuse(o.copy.Object.Number)
 	}
@@ -110,6 +114,11 @@ func (w *Writer) withdraw(s *slot) error {
 	}
 	*o = object{origin: o.origin, at: s, names: o.names, mayLose: o.mayLose, counted: o.counted, opened: o.opened, written: o.written}
 	return nil
+}
+
+// holdsBut reports whether another name of a file refers to the same link in the store.
+func (g *group) holdsBut(o *object) bool {
+	return slices.ContainsFunc(g.members, func(m *object) bool { return m != o && m.held == o.held })
 }
 
 // void writes down that a step does not have a path.
@@ -141,12 +150,28 @@ func (w *Writer) voidLater(s *slot, now *journal.State) (bool, error) {
 	if !ok || !w.killed || !w.untouched(now, &was.State) {
 		return false, nil
 	}
-	for _, o := range []journal.Object{was.Object, was.Inode} {
-		if o.Segment == w.segment {
-			w.unuse(o.Number)
-		}
+	if was.Object.Segment == w.segment {
+		w.unuse(was.Object.Number)
+	}
+	if was.Inode.Segment == w.segment && w.lastAt(was.Inode.Number) {
+		w.unuse(was.Inode.Number)
 	}
 	return true, w.void(was.Path)
+}
+
+// lastAt reports whether no path but the one that is withdrawn now refers to a link in the
+// store any more.
+func (w *Writer) lastAt(number uint64) bool {
+	if w.anchored == nil {
+		w.anchored = make(map[uint64]int)
+		for i := range w.later.Pres() {
+			if p := &w.later.Pres()[i]; !p.Void && p.Inode.Segment == w.segment {
+				w.anchored[p.Inode.Number]++
+			}
+		}
+	}
+	w.anchored[number]--
+	return w.anchored[number] == 0
 }
 
 // untouched reports whether all of something is as it was found.
