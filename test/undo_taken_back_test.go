@@ -104,3 +104,24 @@ func TestUndoPathInRenamedDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestRedoOfUndoOfAPathThatFoundNothing: the same of an undo of one path, by which its step
+// does not count as taken back.
+func TestRedoOfUndoOfAPathThatFoundNothing(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		one := w.write(w.project+"/one", "old")
+		w.write(w.project+"/two", "old")
+		w.sh("echo new > one; echo new > two")
+		for range 2 { // the second one finds it taken back
+			if r := w.plain(w.bin, "undo", "--path", "one"); r.code != 0 || w.read(one) != "old" {
+				t.Fatal(r)
+			}
+		}
+		for _, want := range []string{"old", "new\n"} {
+			if r := w.plain(w.bin, "redo"); r.code != 0 || w.read(one) != want {
+				t.Errorf("it is %q, want %q: %s", w.read(one), want, r)
+			}
+		}
+	})
+}

@@ -188,7 +188,7 @@ func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.
 	for _, s := range slices.Backward(h.Log.Steps) {
 		switch {
 		case len(out) == n || s.Number <= after || !slices.Contains(candidates, s):
-		case s.Open() || !req.Redo && h.Log.Undone(s) || !s.Net() && !tookBack(h, s):
+		case s.Open() || !req.Redo && (h.Log.Undone(s) || !s.Net() && !tookBack(h, s)):
 		case req.Paths != nil && !slices.ContainsFunc(paths, s.Touches):
 		default:
 			out = append(out, s.Number)
