@@ -125,3 +125,26 @@ func TestRedoOfUndoOfAPathThatFoundNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestUndoTellsOfAFileThatHasAnotherName: the user renames a file of which steps have removed
+// a second name. An undo has a way to it, by the link in the store: what it changes there is
+// told by the name that the file has.
+func TestUndoTellsOfAFileThatHasAnotherName(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		file := w.write(w.project+"/file", "content")
+		w.must(os.Chmod(file, 0o640))
+		w.sh("ln file second; chmod 600 file")
+		w.sh("rm second; chmod 604 file")
+		w.must(os.Rename(file, w.project+"/mine"))
+		for _, args := range [][]string{{"--dry-run"}, nil} {
+			r := w.plain(w.bin, append([]string{"undo", "2"}, args...)...)
+			if r.code != 0 || !strings.Contains(r.out, "restored  mine\n") {
+				t.Errorf("%q: %s", args, r)
+			}
+		}
+		if st, err := os.Stat(w.project + "/mine"); err != nil || st.Mode().Perm() != 0o640 {
+			t.Errorf("the mode is %v, %v", st.Mode(), err)
+		}
+	})
+}
