@@ -247,7 +247,7 @@ func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
 		return err
 	}
 	defer at.close()
-	number, linked, err := w.linkHeld(g, at, st)
+	number, linked, err := g.link(w, at, st)
 	if err != nil {
 		if lost(err) == "" {
 			return disk.OfStore(err)
@@ -280,9 +280,9 @@ func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
 	return nil
 }
 
-// linkHeld gives the number of a link in the store to what is at a name, and whether it was
+// link gives the number of a link in the store to what is at a name, and whether it was
 // made now.
-func (w *Writer) linkHeld(g *group, at location, st *journal.State) (number uint64, linked bool, err error) {
+func (g *group) link(w *Writer, at location, st *journal.State) (number uint64, linked bool, err error) {
 	if number = g.held(); number > 0 {
 		now, err := disk.StateAt(at.dir, at.name, 0)
 		if err == nil && now.ID != st.ID {

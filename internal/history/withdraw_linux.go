@@ -5,6 +5,7 @@ import (
 
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // A call that fails changes nothing, but what it could have destroyed is in the
@@ -153,25 +154,15 @@ func (w *Writer) voidLater(s *slot, now *journal.State) (bool, error) {
 	if was.Object.Segment == w.segment {
 		w.unuse(was.Object.Number)
 	}
-	if was.Inode.Segment == w.segment && w.lastAt(was.Inode.Number) {
-		w.unuse(was.Inode.Number)
-	}
-	return true, w.void(was.Path)
-}
-
-// lastAt reports whether no path but the one that is withdrawn now refers to a link in the
-// store any more.
-func (w *Writer) lastAt(number uint64) bool {
-	if w.anchored == nil {
-		w.anchored = make(map[uint64]int)
-		for i := range w.later.Pres() {
-			if p := &w.later.Pres()[i]; !p.Void && p.Inode.Segment == w.segment {
-				w.anchored[p.Inode.Number]++
-			}
+	if n := was.Inode.Number; was.Inode.Segment == w.segment {
+		if w.anchored == nil {
+			w.anchored = steplog.AnchorsIn(w.later, w.segment)
+		}
+		if w.anchored[n]--; w.anchored[n] == 0 { // no other name refers to it
+			w.unuse(n)
 		}
 	}
-	w.anchored[number]--
-	return w.anchored[number] == 0
+	return true, w.void(was.Path)
 }
 
 // untouched reports whether all of something is as it was found.
