@@ -75,18 +75,13 @@ func (m *model) chosen(redo bool, n int) ([]uint64, bool) {
 		switch {
 		case redo && len(out) > 0 && m.by[s.Step] == by && m.runOf(s.Step) == out[len(out)-1]:
 		case len(out) == n:
-		case redo && s.Kind == "undo" && s.UndoneBy == 0 && (moved(s) || m.tookBack(s)):
+		case redo && s.Kind == "undo" && s.UndoneBy == 0:
 			out, by = append(out, m.runOf(s.Step)), m.by[s.Step]
 		case !redo && changed(s) && s.State != "undone":
 			out = append(out, s.Step)
 		}
 	}
 	return out, len(out) == n
-}
-
-// tookBack reports whether a step counts as taken back by an undo.
-func (m *model) tookBack(undo toldStep) bool {
-	return slices.ContainsFunc(m.list, func(s toldStep) bool { return slices.Contains(undo.Of, s.Step) && s.UndoneBy == undo.Step })
 }
 
 // runOf is the step of a run that a record is about: an undo may be one of a redo.
@@ -170,7 +165,7 @@ func (m *model) command(i item) {
 	m.commands++
 	for _, s := range fresh {
 		m.by[s.Step] = m.commands
-		if m.partial[s.Step] = q.path != "" || q.left(did); moved(s) || s.Kind == "undo" && m.tookBack(s) {
+		if m.partial[s.Step] = q.path != "" || q.left(did); moved(s) || s.Kind == "undo" {
 			steps = append(steps, m.runOf(s.Step))
 		}
 	}

@@ -136,3 +136,47 @@ func TestRedoOfUndoInParts(t *testing.T) {
 		}
 	})
 }
+
+// TestRedoOfUndoOfAPathThatFoundNothing: the same of an undo of one path, by which its step
+// does not count as taken back.
+func TestRedoOfUndoOfAPathThatFoundNothing(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		one := w.write(w.project+"/one", "old")
+		w.write(w.project+"/two", "old")
+		w.sh("echo new > one; echo new > two")
+		for range 2 { // the second one finds it taken back
+			if r := w.plain(w.bin, "undo", "--path", "one"); r.code != 0 || w.read(one) != "old" {
+				t.Fatal(r)
+			}
+		}
+		for _, want := range []string{"old", "new\n"} {
+			if r := w.plain(w.bin, "redo"); r.code != 0 || w.read(one) != want {
+				t.Errorf("it is %q, want %q: %s", w.read(one), want, r)
+			}
+		}
+	})
+}
+
+// TestUndoTellsOfAFileThatHasAnotherName: the user renames a file of which steps have removed
+// a second name. An undo has a way to it, by the link in the store: what it changes there is
+// told by the name that the file has.
+func TestUndoTellsOfAFileThatHasAnotherName(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		file := w.write(w.project+"/file", "content")
+		w.must(os.Chmod(file, 0o640))
+		w.sh("ln file second; chmod 600 file")
+		w.sh("rm second; chmod 604 file")
+		w.must(os.Rename(file, w.project+"/mine"))
+		for _, args := range [][]string{{"--dry-run"}, nil} {
+			r := w.plain(w.bin, append([]string{"undo", "2"}, args...)...)
+			if r.code != 0 || !strings.Contains(r.out, "restored  mine\n") {
+				t.Errorf("%q: %s", args, r)
+			}
+		}
+		if st, err := os.Stat(w.project + "/mine"); err != nil || st.Mode().Perm() != 0o640 {
+			t.Errorf("the mode is %v, %v", st.Mode(), err)
+		}
+	})
+}

@@ -407,7 +407,7 @@ func (u *undo) rewrite(dir int, name string, a *journal.Action) error {
 	if err := disk.Truncate(fd, 0); err != nil {
 		return err
 	}
-	return copyHoles(src, fd, st.Size)
+	return disk.CopyHoles(src, fd, st.Size)
 }
 
 // openWidened opens a file for writing whose mode forbids it; what is opened is

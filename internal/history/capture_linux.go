@@ -154,7 +154,7 @@ func copyState(fd int, objects int, number string, r *room) (journal.State, erro
 		} else if err := r.take(n); err != nil {
 			return fail(err)
 		}
-		if err := copyHoles(fd, to, before.Size); err != nil {
+		if err := disk.CopyHoles(fd, to, before.Size); err != nil {
 			return fail(err)
 		}
 		after, err := disk.StateAt(fd, "", 0)
@@ -176,58 +176,6 @@ func unwritten(a, b *journal.State) bool {
 	return a.Mtime == b.Mtime && a.Ctime == b.Ctime && a.Size == b.Size
 }
 
-// copyHoles copies size bytes; what is a hole stays one. The copy grows as it is
-// written, so one that a loss of power has cut off has another length.
-func copyHoles(from, to int, size int64) error {
-	for at := int64(0); at < size; {
-		data, err := unix.Seek(from, at, unix.SEEK_DATA)
-		if err == unix.ENXIO {
-			return disk.Truncate(to, size) // a hole at the end
-		}
-		if err != nil {
-			data = at // no such question here
-		}
-		end, err := unix.Seek(from, data, unix.SEEK_HOLE)
-		if err != nil || end > size {
-			end = size
-		}
-		for at = data; at < end; {
-			if err := disk.Try("copy"); err != nil {
-				return err
-			}
-			src, dst := at, at
-			n, err := unix.CopyFileRange(from, &src, to, &dst, int(min(end-at, 1<<30)), 0)
-			if err != nil {
-				n, err = copyBuffered(from, to, at, end)
-			}
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				return nil // it has become shorter: the caller sees that
-			}
-			at += int64(n)
-		}
-	}
-	return nil
-}
-
-func copyBuffered(from, to int, at, end int64) (int, error) {
-	buf := make([]byte, min(end-at, 1<<20))
-	n, err := unix.Pread(from, buf, at)
-	if err != nil || n == 0 {
-		return 0, err
-	}
-	for done := 0; done < n; {
-		w, err := unix.Pwrite(to, buf[done:n], at+int64(done))
-		if err != nil {
-			return 0, err
-		}
-		done += w
-	}
-	return n, nil
-}
-
 // lost says why something could not be kept, "" for an error that is not that:
 // then the change must not happen.
 func lost(err error) string {
@@ -242,6 +190,8 @@ func lost(err error) string {
 		return "it may not be read"
 	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
 		return "it is on another file system"
+	case errors.Is(err, unix.EMLINK):
+		return "it has as many names as the file system allows"
 	}
 	return ""
 }

@@ -49,7 +49,7 @@ func TestCopyGrowsAsItIsWritten(t *testing.T) {
 		return nil
 	}
 	defer func() { disk.Trial = nil }()
-	if err := copyHoles(int(from.Fd()), int(to.Fd()), size); err != nil || copies == 0 || length() != size {
+	if err := disk.CopyHoles(int(from.Fd()), int(to.Fd()), size); err != nil || copies == 0 || length() != size {
 		t.Errorf("%d pieces, %d bytes, %v", copies, length(), err)
 	}
 	var st unix.Stat_t

@@ -247,10 +247,8 @@ func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
 		return err
 	}
 	defer at.close()
-	w.next++
-	number := w.next
-	w.pauses++ // it has another name then
-	if err := linkTo(at.dir, at.name, st, w.objects, journal.ObjectName(number)); err != nil {
+	number, linked, err := g.link(w, at, st)
+	if err != nil {
 		if lost(err) == "" {
 			return disk.OfStore(err)
 		}
@@ -263,18 +261,48 @@ func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
 		o.grouped = true
 		return w.noteGroup(g)
 	}
-	w.kept++
-	w.fresh = append(w.fresh, number)
-	w.store.grown(st.Size)
 	found := w.asFound(o, st)
 	err = w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(o.origin), State: *found, Inode: journal.Object{Segment: w.segment, Number: number}}, At: journal.Bytes(s.path())})
 	if err != nil {
-		_ = disk.UnlinkAt(w.objects, journal.ObjectName(number), 0)
+		if linked {
+			_ = disk.UnlinkAt(w.objects, journal.ObjectName(number), 0)
+		}
 		return err
 	}
+	if linked {
+		w.kept++
+		w.fresh = append(w.fresh, number)
+		w.store.grown(st.Size)
+	}
 	o.meta, o.held, o.found = true, number, found
+	g.holder = o
 	w.knows(o, st.ID)
 	return nil
+}
+
+// link gives the number of a link in the store to what is at a name, and whether it was
+// made now.
+func (g *group) link(w *Writer, at location, st *journal.State) (number uint64, linked bool, err error) {
+	if number = g.held(); number > 0 {
+		now, err := disk.StateAt(at.dir, at.name, 0)
+		if err == nil && now.ID != st.ID {
+			err = unix.ESTALE
+		}
+		return number, false, err
+	}
+	w.next++
+	w.pauses++ // it has another name then
+	return w.next, true, linkTo(at.dir, at.name, st, w.objects, journal.ObjectName(w.next))
+}
+
+// held gives the link by which the store has a file, 0 where it has none. One is enough for
+// all names that go: a file system bounds how many a file has, and the names have to fit
+// beside it when they come back.
+func (g *group) held() uint64 {
+	if g.holder == nil || g.holder.group != g {
+		return 0
+	}
+	return g.holder.held
 }
 
 // noteGroup writes down for every name what was kept.

@@ -21,6 +21,7 @@ func (c *carrier) tell() {
 		}
 	}
 	restored, removed := make(map[string]bool), make(map[string]bool)
+	unmet := make(map[journal.ID]bool)
 	for i := range c.Sets {
 		s := &c.Sets[i]
 		switch {
@@ -38,8 +39,12 @@ func (c *carrier) tell() {
 			for _, at := range c.endNames(s.Node) {
 				restored[c.then(at)] = true
 			}
+			if id, is := c.livesUnmet(s); is {
+				unmet[id] = true
+			}
 		}
 	}
+	c.tellUnmet(unmet, restored)
 	for i := range c.Asides {
 		a := &c.Asides[i]
 		name := c.then(a.To)
@@ -95,6 +100,28 @@ func (c *carrier) tell() {
 	}
 	slices.SortFunc(times, func(a, b Unrestorable) int { return strings.Compare(a.Path, b.Path) })
 	c.plan.LeftAlone = append(c.plan.LeftAlone, times...)
+}
+
+// livesUnmet gives the file that something is set of, if no name leads to it that a step has
+// met: another program has renamed it, and the store has the way to it.
+func (c *carrier) livesUnmet(s *graph.Set) (journal.ID, bool) {
+	if s.Part == graph.Content && s.To.N == graph.Dead || len(c.endNames(s.Node)) > 0 {
+		return journal.ID{}, false
+	}
+	now := c.present.now(s.Node)
+	return now.held.ID, now.state.Kind == journal.Absent && now.anchors > 0 && now.unmet > 0
+}
+
+// tellUnmet tells of such files by a name that they have now. One outside of the project is
+// not looked for.
+func (c *carrier) tellUnmet(files map[journal.ID]bool, restored map[string]bool) {
+	if len(files) == 0 {
+		return
+	}
+	_ = namesOf(c.roots, files, func(path string, _ journal.ID) (bool, error) {
+		restored[path] = true
+		return true, nil
+	})
 }
 
 // timed reports whether a step has set the times of a directory by themselves, so that

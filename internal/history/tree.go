@@ -99,6 +99,7 @@ type group struct {
 	state   journal.State
 	members []*object    // with an origin
 	kept    *journal.Pre // its content, once it was copied
+	holder  *object      // a member that has a link in the store, see [object.held]
 	changes int          // by any name, that did not fail
 	grant   *grant       // what is known of how the step writes to it by any name
 	touched bool         // its metadata was changed by any name, or could have been

@@ -1,8 +1,11 @@
 package history
 
 import (
+	"slices"
+
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // A call that fails changes nothing, but what it could have destroyed is in the
@@ -101,7 +104,9 @@ func (w *Writer) withdraw(s *slot) error {
 		s.is = &object{origin: s.origin(), at: s}
 		return nil
 	}
-	w.unuse(o.held)
+	if o.group == nil || !o.group.holdsBut(o) {
+		w.unuse(o.held)
+	}
 	if o.copy != nil {
 		w.unuse(o.copy.Object.Number)
 	}
@@ -110,6 +115,11 @@ func (w *Writer) withdraw(s *slot) error {
 	}
 	*o = object{origin: o.origin, at: s, names: o.names, mayLose: o.mayLose, counted: o.counted, opened: o.opened, written: o.written}
 	return nil
+}
+
+// holdsBut reports whether another name of a file refers to the same link in the store.
+func (g *group) holdsBut(o *object) bool {
+	return slices.ContainsFunc(g.members, func(m *object) bool { return m != o && m.held == o.held })
 }
 
 // void writes down that a step does not have a path.
@@ -141,9 +151,15 @@ func (w *Writer) voidLater(s *slot, now *journal.State) (bool, error) {
 	if !ok || !w.killed || !w.untouched(now, &was.State) {
 		return false, nil
 	}
-	for _, o := range []journal.Object{was.Object, was.Inode} {
-		if o.Segment == w.segment {
-			w.unuse(o.Number)
+	if was.Object.Segment == w.segment {
+		w.unuse(was.Object.Number)
+	}
+	if n := was.Inode.Number; was.Inode.Segment == w.segment {
+		if w.anchored == nil {
+			w.anchored = steplog.AnchorsIn(w.later, w.segment)
+		}
+		if w.anchored[n]--; w.anchored[n] == 0 { // no other name refers to it
+			w.unuse(n)
 		}
 	}
 	return true, w.void(was.Path)

@@ -38,6 +38,7 @@ type Writer struct {
 	began      int64                  // when the open step did, in nanoseconds since 1970
 	frame      []byte
 	later      *steplog.Step       // it is closed by another process, after its writer was killed: what is known of it
+	anchored   map[uint64]int      // of a step of a killed writer: how many paths refer to a link in the store
 	others     *Log                // all steps that are known then
 	last       int64               // when that wrote its last record, in nanoseconds since 1970
 	ours       map[journal.ID]bool // their time of change is that of closing the step

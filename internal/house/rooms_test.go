@@ -18,7 +18,7 @@ const (
 // Where these bounds do not hold yet. Each number only goes down: who makes one of these
 // smaller writes the new one here.
 var (
-	roomLines = map[string]int{"internal/history": 11850}
+	roomLines = map[string]int{"internal/history": 11840}
 	roomFiles = map[string]int{"internal/history": 74}
 	methods   = map[string]int{
 		"bench.bench":                    77,

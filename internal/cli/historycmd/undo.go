@@ -190,7 +190,7 @@ func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.
 		one := last != nil && h.Log.OneUndo(s, last)
 		switch {
 		case found == n && !one || s.Number <= after || !slices.Contains(candidates, s):
-		case s.Open() || !req.Redo && h.Log.Undone(s) || !s.Net() && !tookBack(h, s):
+		case s.Open() || !req.Redo && (h.Log.Undone(s) || !s.Net()):
 		case req.Paths != nil && !slices.ContainsFunc(paths, s.Touches):
 		default:
 			out, last = append(out, s.Number), s
@@ -222,16 +222,6 @@ func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.
 			show.Count(found, "step", "steps"), which, what, show.QuoteIf(h.Project), asked, hint)
 	}
 	return out, nil
-}
-
-// tookBack reports whether a step is an undo by which another one counts as taken back, though
-// nothing was left of that to change: a redo that left it out would take an older one.
-func tookBack(h *projecthistory.History, s *steplog.Step) bool {
-	if s.Begin.Kind != journal.StepUndo || len(s.Begin.Of) != 1 {
-		return false
-	}
-	of := h.Log.Step(s.Begin.Of[0])
-	return of != nil && of.UndoneBy == s.Number
 }
 
 // pathList names some paths.

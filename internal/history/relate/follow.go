@@ -203,7 +203,7 @@ func (t *relating) foundNode(n *Node, b *journal.Pre) graph.Version {
 	case b.Lost != "":
 		v.Lost, x.written = b.Lost, true
 	}
-	if b.Inode != (journal.Object{}) {
+	if b.Inode != (journal.Object{}) && !slices.Contains(n.Anchors, b.Inode) { // one may do for all names
 		n.Anchors = append(n.Anchors, b.Inode)
 	}
 	return x.version

@@ -42,6 +42,17 @@ func (s *Step) Anchors() bool {
 	return slices.ContainsFunc(s.Pres(), func(p journal.Pre) bool { return p.Inode != journal.Object{} })
 }
 
+// AnchorsIn counts the paths of a step that refer to each such link of a segment.
+func AnchorsIn(s *Step, segment string) map[uint64]int {
+	out := make(map[uint64]int)
+	for i := range s.Pres() {
+		if p := &s.pres[i]; p.Inode.Segment == segment {
+			out[p.Inode.Number]++
+		}
+	}
+	return out
+}
+
 // Objects are all that any step speaks of.
 func (l *Log) Objects() map[journal.Object]bool {
 	out := make(map[journal.Object]bool)
