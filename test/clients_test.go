@@ -204,22 +204,7 @@ func TestGateOfKilledServer(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	// The shell is the client: it starts servers and, as hooks, gates.
-	out := w.outsideSh(`set -u
-gate() { echo '{"tool_name":"Bash"}' | ` + w.bin + ` agent gate claude 2>&1; echo "gate $?"; }
-gate
-mkfifo a b
-` + w.bin + ` mcp --client claude <a >/dev/null & one=$!
-` + w.bin + ` mcp --client claude <b >/dev/null & two=$!
-exec 3>a 4>b
-until ` + w.bin + ` agent status claude --json | grep -q '"serving": 2'; do sleep 0.1; done
-gate
-kill -9 $one; wait $one
-gate
-exec 4>&-; wait $two
-gate
-` + w.bin + ` agent heal
-rm a b
-`)
+	out := w.outsideSh("set -- " + w.bin + "\n" + program("clients/gate_of_killed_server.bash"))
 	want := "gate 0\nBash is not to be used here"
 	if !strings.HasPrefix(out, want) || strings.Count(out, "gate 2") != 2 || !strings.Contains(out, "gate 2\ngate 0\nremoved 1 leases") {
 		t.Errorf("%s", out)
