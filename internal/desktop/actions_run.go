@@ -37,9 +37,9 @@ func (d *Desktop) Computer() *Computer { return &Computer{d: d} }
 // scalingTargets are the sizes of Anthropic's reference implementation.
 var scalingTargets = []image.Point{{1024, 768}, {1280, 800}, {1366, 768}}
 
-// Told is the size of the pictures, which is to be told to the model as
+// PictureSize is the size of the pictures, which is to be told to the model as
 // display_width_px and display_height_px.
-func (c *Computer) Told(ctx context.Context) (image.Point, error) {
+func (c *Computer) PictureSize(ctx context.Context) (image.Point, error) {
 	screen, err := c.d.extent(ctx)
 	if err != nil {
 		return image.Point{}, err
