@@ -64,7 +64,7 @@ func (h Host) Serve(client string) (*Lease, error) {
 	if l.file, err = ownfile.Open(l.dir, fresh, os.O_RDWR|os.O_CREATE|os.O_EXCL); err == nil {
 		var got bool
 		if got, err = ownfile.TryLock(l.file); err == nil && !got {
-			err = errors.New("somebody holds it already")
+			err = errors.New("another process holds it already")
 		}
 		if err == nil {
 			_, err = l.file.Write(text)

@@ -18,7 +18,7 @@ func fileTools() []Tool {
 		define(Tool{Name: "grep", Set: "files", About: "Lines that a regular expression (RE2) matches: output_mode files_with_matches, content or count. What Git ignores is left out unless gitignore is false.", Effect: Looks, Idempotent: true, Control: Observes}, grepFiles),
 		define(Tool{Name: "get_session_status", Set: "files", About: "The workspace of this server, how many steps can be undone, what waits for a person.", Effect: Looks, Idempotent: true, Control: Observes, Brief: true}, sessionStatus),
 		define(Tool{Name: "get_working_directory", Set: "files", About: "The project's directory, to which relative paths are.", Effect: Looks, Idempotent: true, Control: Always, Brief: true}, workingDirectory),
-		define(Tool{Name: "undo", Set: "files", About: "Take back the newest step or steps of the project: exactly what each changed, whoever changed it. redo brings it back.", Effect: Acts, Control: WhenActive}, undo),
+		define(Tool{Name: "undo", Set: "files", About: "Take back the newest step or steps of the project: exactly what each changed, also those of others. redo brings it back.", Effect: Acts, Control: WhenActive}, undo),
 		define(Tool{Name: "undo_preview", Set: "files", About: "Say what undo would restore and remove, and what is in its way.", Effect: Looks, Idempotent: true, Control: Observes}, undoPreview),
 		define(Tool{Name: "redo", Set: "files", About: "Bring back what the last undo took away.", Effect: Acts, Control: WhenActive}, redo),
 		define(Tool{Name: "diff", Set: "files", About: "What a step, or a range of steps, changed in files.", Effect: Looks, Idempotent: true, Control: Observes}, diff),

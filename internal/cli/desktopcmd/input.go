@@ -212,8 +212,8 @@ func inputCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "input NAME < STEPS",
 		Short: "Do many things with mouse and keyboard in one request",
-		Long: `Reads a JSON list of steps from standard input and does them one after the other, mixed
-with nobody else's. The first mistake ends it. A step is an object with "do": move, click,
+		Long: `Reads a JSON list of steps from standard input and does them one after the other;
+no other input comes between them. The first mistake ends it. A step is an object with "do": move, click,
 press, release, drag, scroll, key, type or pause, and "at", "from", "button", "count",
 "direction", "keys", "text", "millis" as far as it takes them.
 ` + desktopHelp,
