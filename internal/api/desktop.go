@@ -30,12 +30,12 @@ type Desktop struct {
 	PictureSize *ComputerSize `json:"told,omitempty"` // the size that a model is to be told
 
 	// desktop-do:
-	Steps   []DesktopStep `json:"steps,omitempty"`
-	Window  *WindowChange `json:"window,omitempty"`
-	Copy    *Clip         `json:"copy,omitempty"` // set a selection; the content comes as a descriptor
-	Action  *Computer     `json:"action,omitempty"`
-	Resize  *[2]int       `json:"resize,omitempty"` // width and height in pixels
-	Element *Element      `json:"element,omitempty"`
+	Steps   []DesktopInput `json:"steps,omitempty"`
+	Window  *WindowChange  `json:"window,omitempty"`
+	Copy    *Clip          `json:"copy,omitempty"` // set a selection; the content comes as a descriptor
+	Action  *Computer      `json:"action,omitempty"`
+	Resize  *[2]int        `json:"resize,omitempty"` // width and height in pixels
+	Element *Element       `json:"element,omitempty"`
 }
 
 // Shot is a picture that is wanted. Lengths are in pixels.
@@ -78,8 +78,8 @@ type Clip struct {
 	Targets   bool   `json:"targets,omitempty"`   // list its formats
 }
 
-// DesktopStep is one thing that a person does with mouse or keyboard.
-type DesktopStep struct {
+// DesktopInput is one thing that a person does with mouse or keyboard.
+type DesktopInput struct {
 	Do        string  `json:"do"` // move, click, press, release, drag, scroll, key, type, pause
 	At        *[2]int `json:"at,omitempty"`
 	From      *[2]int `json:"from,omitempty"` // drag

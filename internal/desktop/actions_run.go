@@ -127,8 +127,8 @@ func (c *Computer) look(ctx context.Context, told image.Point) (Result, error) {
 }
 
 // step is what an action means for mouse and keyboard.
-func (c *Computer) step(ctx context.Context, a Action) (Step, error) {
-	click := func(b Button, count int) (Step, error) {
+func (c *Computer) step(ctx context.Context, a Action) (Input, error) {
+	click := func(b Button, count int) (Input, error) {
 		return Click{At: a.Coordinate, Button: b, Count: count, Keys: a.Text}, nil
 	}
 	switch a.Name {
