@@ -115,7 +115,7 @@ func TestClients(t *testing.T) {
 					t.Errorf("%s: %q, want %q", name, got, text)
 				}
 			}
-			if left := w.outsideSh("grep -rIl 'agent gate\\|--client\\|step begin\\|Your desk' ~ --include=settings.json --include='*.toml' --include='*.js' --include=SKILL.md --include='opencode.json*' --exclude-dir=node_modules --exclude-dir=projects || true"); left != "" {
+			if left := w.outsideSh("grep -rIl 'agent gate\\|--client\\|step begin\\|Your workspace' ~ --include=settings.json --include='*.toml' --include='*.js' --include=SKILL.md --include='opencode.json*' --exclude-dir=node_modules --exclude-dir=projects || true"); left != "" {
 				t.Errorf("carrel is still in %s", left)
 			}
 			if r := w.carrel("agent", "status", c.name, "--json"); strings.Contains(r.out, `"yes"`) || strings.Contains(r.out, "true") {
@@ -149,8 +149,8 @@ func (w *world) useClient(c aClient) {
 	if exists(w.project + "/own.txt") {
 		w.t.Errorf("%s's own tools: %q", c.name, m.Results())
 	}
-	if !exists(w.project+"/desk.txt") || !m.Heard("How to use your desk") {
-		w.t.Errorf("%s with carrel: desk.txt %v, skill %v; %q", c.name, exists(w.project+"/desk.txt"), m.Heard("How to use your desk"), m.Results())
+	if !exists(w.project+"/desk.txt") || !m.Heard("How to use your workspace") {
+		w.t.Errorf("%s with carrel: desk.txt %v, skill %v; %q", c.name, exists(w.project+"/desk.txt"), m.Heard("How to use your workspace"), m.Results())
 	}
 	// The server takes its workspace down when the client is gone already.
 	eventually(w.t, "the server of "+c.name+" ends", func() bool {
