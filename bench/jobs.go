@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -96,33 +97,19 @@ git -c user.name=bench -c user.email=bench@localhost -c commit.gpgsign=false com
 const makeVet = `mkdir vet; cd vet; printf 'module vet\n\ngo 1.21\n' > go.mod
 for i in {1..20}; do mkdir p$i; printf 'package p\n\nfunc F(n int) int { return n + %s }\n' $i > p$i/p.go; done`
 
-const makeModule = `mkdir mod; cd mod; printf 'module m\n\ngo 1.21\n' > go.mod; cat > main.go <<'END'
-package main
-
-import (
-	"encoding/json"
-	"fmt"
-	"text/template"
-)
-
-func main() { fmt.Println(json.Valid(nil), template.New("x")) }
-END`
+// makeModule makes a program of one file.
+//
+//go:embed makemodule.bash
+var makeModule string
 
 const inserts = `import sqlite3; c=sqlite3.connect('x.db'); c.execute('create table t(a,b)')
 for i in range(300):
   with c: c.executemany('insert into t values(?,?)', [(i,k) for k in range(50)])`
 
 // npmPackages makes four packages of 300 files and a project that wants them.
-const npmPackages = `export HOME=$PWD/npmhome npm_config_update_notifier=false; mkdir npmhome
-for p in a b c d; do
-	mkdir pkg-$p; cd pkg-$p
-	echo "{\"name\":\"pkg-$p\",\"version\":\"1.0.0\"}" > package.json
-	for i in $(seq 300); do echo "module.exports=$i" > m$i.js; done
-	npm pack --silent --pack-destination ..; cd ..
-	wanted+=${wanted:+,}"\"pkg-$p\":\"file:../pkg-$p-1.0.0.tgz\""
-done
-echo "{\"name\":\"app\",\"version\":\"1.0.0\",\"dependencies\":{$wanted}}" > app.json
-rm -rf npmhome`
+//
+//go:embed npmpackages.bash
+var npmPackages string
 
 func kindOf(name string) kind {
 	i := slices.IndexFunc(jobs, func(j job) bool { return j.name == strings.TrimSuffix(name, laterOn) })

@@ -11,86 +11,66 @@ import (
 // bornAttacks make a repository "sub" whose configuration runs $PWN in a git status: e
 // writes such a configuration, head what else a git directory needs at $1.
 var bornAttacks = map[string]string{
-	"git config":                          `git init -q sub; git -C sub config core.fsmonitor "touch $PWN; false"`,
-	"git clone with a key":                `git clone -q -c core.fsmonitor="touch $PWN; false" . sub`,
-	"a template":                          `mkdir t; e > t/config; git init -q --template=t sub`,
-	"appended":                            `git init -q sub; e >> sub/.git/config`,
-	"written over":                        `git init -q sub; e > sub/.git/config`,
-	"removed, and made":                   `git init -q sub; rm sub/.git/config; e > sub/.git/config`,
-	"by sed":                              `git init -q sub; e > c; sed -i "r c" sub/.git/config`,
-	"copied with its directory":           `head t; e > t/config; mkdir sub; cp -r t sub/.git`,
-	"moved over":                          `git init -q sub; e > c; mv c sub/.git/config`,
-	"moved to where nothing is":           `git init -q sub; rm sub/.git/config; e > c; mv c sub/.git/config`,
-	"linked":                              `git init -q sub; rm sub/.git/config; e > c; ln c sub/.git/config`,
-	"linked, and written later":           `git init -q sub; : > c; rm sub/.git/config; ln c sub/.git/config; e > c`,
-	"a link to it":                        `git init -q sub; e > c; ln -sf ../../c sub/.git/config`,
-	"a second name":                       `git init -q sub; ln sub/.git/config c; e > c`,
-	"exchanged":                           `git init -q sub; e > c; ` + python("L.renameat2(-100, b'c', -100, b'sub/.git/config', 2)"),
-	"moved with its directory":            `head t; e > t/config; mkdir sub; mv t sub/.git`,
-	"moved in with another":               `mkdir -p s/x; head s/x; e > s/x/config; mv s/x s/.git; mv s sub`,
-	"exchanged with its directory":        `git init -q sub; head t; e > t/config; ` + python("L.renameat2(-100, b't', -100, b'sub/.git', 2)"),
-	"held open":                           `git init -q sub; exec 3>>sub/.git/config; e >&3; exec 3>&-`,
-	"held open, and renamed":              `head t; exec 3>t/config; mkdir sub; mv t sub/.git; e >&3`,
-	"opened before it had the name":       `git init -q sub; exec 3>c; mv c sub/.git/config; e >&3`,
-	"opened again by its descriptor":      `git init -q sub; exec 3<sub/.git/config; e > /proc/self/fd/3`,
-	"opened again for writing":            `git init -q sub; exec 3>>sub/.git/config; exec 4<>/proc/self/fd/3; exec 3>&-; sleep .2; e >&4`,
-	"written by two":                      `git init -q sub; exec 3>>sub/.git/config 4>>sub/.git/config; echo >&3; exec 3>&-; e >&4`,
-	"mapped":                              `git init -q sub; e > c; python3 -c 'import mmap, os; b = open("c", "rb").read(); f = os.open("sub/.git/config", os.O_RDWR); os.ftruncate(f, len(b)); m = mmap.mmap(f, len(b)); os.close(f); m[:] = b'`,
-	"copied by the kernel":                `git init -q sub; e > c; python3 -c 'import os; a = os.open("c", 0); b = os.open("sub/.git/config", os.O_WRONLY | os.O_TRUNC); os.sendfile(b, a, 0, 9999)'`,
-	"a file without a name":               `git init -q sub; rm sub/.git/config; e > c; ` + python(`import os; f = os.open("sub/.git", os.O_TMPFILE | os.O_RDWR, 0o644); os.write(f, open("c", "rb").read()); L.linkat(-100, b"/proc/self/fd/%d" % f, -100, b"sub/.git/config", 0x400)`),
-	"written past its end":                `git init -q sub; e > c; python3 -c 'import os; f = os.open("sub/.git/config", os.O_WRONLY); os.pwrite(f, b"\n" + open("c", "rb").read(), os.fstat(f).st_size)'`,
-	"included":                            `git init -q sub; e > c; printf '[include]\n\tpath = ../../c\n' >> sub/.git/config`,
-	"included by a condition":             `git init -q sub; e > c; printf '[includeIf "gitdir:**"]\n\tpath = ../../c\n' >> sub/.git/config`,
-	"of a worktree":                       `git init -q sub; git -C sub config extensions.worktreeConfig true; e > sub/.git/config.worktree`,
-	"a filter":                            `git init -q sub; cd sub; echo x > f; git add f; git -c user.email=a -c user.name=a commit -qm x; echo '* filter=x' > .gitattributes; printf '[filter "x"]\n\tclean = "touch %s; cat"\n' $PWN >> .git/config; touch f; cd ..`,
-	"a pointer, configuration first":      `mkdir b sub; e > b/config; head b; echo 'gitdir: ../b' > sub/.git`,
-	"a pointer, configuration last":       `mkdir b sub; head b; e > b/config; echo 'gitdir: ../b' > sub/.git`,
-	"a pointer, configuration held open":  `mkdir b sub; exec 3> b/config; head b; e >&3; echo 'gitdir: ../b' > sub/.git`,
-	"a pointer, configuration linked":     `mkdir b sub; : > c; ln c b/config; head b; e > c; echo 'gitdir: ../b' > sub/.git`,
-	"a pointer, configuration a link":     `mkdir b sub; e > c; ln -s ../c b/config; head b; echo 'gitdir: ../b' > sub/.git`,
-	"a pointer, moved in":                 `mkdir b c sub; head c; e > b/config; mv c/objects c/refs b; mv c/HEAD b; echo 'gitdir: ../b' > sub/.git`,
-	"a pointer, whole and then written":   `git init -q --bare b; mkdir sub; e >> b/config; git config -f b/config core.bare false; echo 'gitdir: ../b' > sub/.git`,
-	"a pointer, broken and mended":        `git init -q --bare b; mkdir sub; mv b/HEAD h; sed -i /bare/d b/config; e >> b/config; mv h b/HEAD; echo 'gitdir: ../b' > sub/.git`,
-	"a pointer into the own repository":   `mkdir -p .git/foo sub; e > .git/foo/config; head .git/foo; echo 'gitdir: ../.git/foo' > sub/.git`,
-	"a pointer into a born one":           `git init -q o; mkdir -p o/.git/foo sub; e > o/.git/foo/config; head o/.git/foo; echo 'gitdir: ../o/.git/foo' > sub/.git`,
-	"another common directory":            `git init -q sub; mkdir -p p/objects p/refs; e > p/config; echo ../../p > sub/.git/commondir`,
-	"another common directory, a pointer": `mkdir -p p/objects p/refs b sub; e > p/config; echo 'ref: refs/heads/main' > b/HEAD; echo ../p > b/commondir; echo 'gitdir: ../b' > sub/.git`,
-	"a worktree's, broken and written":    `git clone -q --bare . x.git; git -C x.git worktree add -q -b y ../sub; mv x.git/HEAD x.git/h; sed -i /bare/d x.git/config; e >> x.git/config`,
-	"a worktree of nothing":               `mkdir -p p/worktrees/w p/objects p/refs sub; e > p/config; echo 'ref: refs/heads/main' > p/worktrees/w/HEAD; echo ../.. > p/worktrees/w/commondir; echo 'gitdir: ../p/worktrees/w' > sub/.git`,
-	"another in place of one that was":    `mv vendor v; cp -r v vendor; git -C vendor config core.fsmonitor "touch $PWN; false"; mv vendor sub`,
-	"another, written by hand":            `mv vendor v; cp -r v vendor; e >> vendor/.git/config; mv vendor sub`,
-	"a pointer to a private cache":        private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $C/evil" > sub/.git`,
-	"a pointer there, relative":           private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $(realpath -m --relative-to=sub $C/evil)" > sub/.git`,
-	"a pointer there, moved":              private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $C/evil" > g; mv g sub/.git`,
-	"a pointer there, linked":             private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $C/evil" > g; ln g sub/.git`,
-	"a pointer there, through a link":     private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; ln -s $C/evil l; echo "gitdir: ../l" > sub/.git`,
-	"a pointer there, through two links":  private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; ln -s $(dirname $(dirname $(dirname $C))) l1; ln -s l1/$(realpath -m --relative-to=$(dirname $(dirname $(dirname $C))) $C) l2; echo "gitdir: ../l2/evil" > sub/.git`,
-	"a pointer there, moved up":           private + `mkdir -p $D/evil a/b/c/d/e/f/g/h/sub; head $D/evil; e > $D/evil/config; echo "gitdir: $(realpath -m --relative-to=sub $C/evil)" > a/b/c/d/e/f/g/h/sub/.git; mv a/b/c/d/e/f/g/h/sub sub`,
-	"a worktree's part moved":             `git init -q --bare X; mkdir -p X/worktrees/foo; echo ../.. > X/worktrees/foo/commondir; echo 'ref: refs/heads/main' > X/worktrees/foo/HEAD; mkdir -p Y/bar Y/objects Y/refs sub; e > Y/config; mv X/worktrees/foo Y/bar/foo; echo 'gitdir: ../Y/bar/foo' > sub/.git`,
-	"a worktree's part exchanged":         `git init -q --bare X; mkdir -p X/worktrees/foo; echo ../.. > X/worktrees/foo/commondir; echo 'ref: refs/heads/main' > X/worktrees/foo/HEAD; mkdir -p Y/bar/foo Y/objects Y/refs sub; e > Y/config; ` + python("L.renameat2(-100, b'X/worktrees/foo', -100, b'Y/bar/foo', 2)") + `echo 'gitdir: ../Y/bar/foo' > sub/.git`,
-	"all worktrees' parts moved":          `git init -q --bare X; mkdir -p X/worktrees/foo; echo ../.. > X/worktrees/foo/commondir; echo 'ref: refs/heads/main' > X/worktrees/foo/HEAD; mkdir -p Y/objects Y/refs sub; e > Y/config; mv X/worktrees Y/bar; echo 'gitdir: ../Y/bar/foo' > sub/.git`,
-	"a worktree's part moved out of .git": `git init -q o; mkdir -p o/.git/worktrees/foo; echo ../.. > o/.git/worktrees/foo/commondir; echo 'ref: refs/heads/main' > o/.git/worktrees/foo/HEAD; mkdir -p Y/bar Y/objects Y/refs sub; e > Y/config; mv o/.git/worktrees/foo Y/bar/foo; echo 'gitdir: ../Y/bar/foo' > sub/.git`,
-	"a path too long to be looked at": `python3 - <<'P'
-import os, subprocess
-base = os.getcwd(); cur = len(base) + 5
-os.mkdir('deep'); os.chdir('deep')
-while cur < 4089:
-    r = 4089 - cur; k = min(200, r - 1)
-    if r - 1 - k == 1: k -= 1
-    os.mkdir('d' * k); os.chdir('d' * k); cur += k + 1
-def w(n, t):
-    try: open(n, 'w').write(t)
-    except OSError as e: print(n, e)
-for d in ('objects', 'refs'):
-    try: os.mkdir(d)
-    except OSError as e: print(d, e)
-w('HEAD', 'ref: refs/heads/main\n')
-w('config', '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "touch %s; false"\n' % os.environ['PWN'])
-os.chdir('..')
-try: os.rename(os.listdir('.')[0], 'evil', dst_dir_fd=os.open(base, os.O_RDONLY))
-except OSError as e: print(e)
-P
-mkdir sub; echo 'gitdir: ../evil' > sub/.git`,
+	"git config":                           `git init -q sub; git -C sub config core.fsmonitor "touch $PWN; false"`,
+	"git clone with a key":                 `git clone -q -c core.fsmonitor="touch $PWN; false" . sub`,
+	"a template":                           `mkdir t; e > t/config; git init -q --template=t sub`,
+	"appended":                             `git init -q sub; e >> sub/.git/config`,
+	"written over":                         `git init -q sub; e > sub/.git/config`,
+	"removed, and made":                    `git init -q sub; rm sub/.git/config; e > sub/.git/config`,
+	"by sed":                               `git init -q sub; e > c; sed -i "r c" sub/.git/config`,
+	"copied with its directory":            `head t; e > t/config; mkdir sub; cp -r t sub/.git`,
+	"moved over":                           `git init -q sub; e > c; mv c sub/.git/config`,
+	"moved to where nothing is":            `git init -q sub; rm sub/.git/config; e > c; mv c sub/.git/config`,
+	"linked":                               `git init -q sub; rm sub/.git/config; e > c; ln c sub/.git/config`,
+	"linked, and written later":            `git init -q sub; : > c; rm sub/.git/config; ln c sub/.git/config; e > c`,
+	"a link to it":                         `git init -q sub; e > c; ln -sf ../../c sub/.git/config`,
+	"a second name":                        `git init -q sub; ln sub/.git/config c; e > c`,
+	"exchanged":                            `git init -q sub; e > c; ` + python("L.renameat2(-100, b'c', -100, b'sub/.git/config', 2)"),
+	"moved with its directory":             `head t; e > t/config; mkdir sub; mv t sub/.git`,
+	"moved in with another":                `mkdir -p s/x; head s/x; e > s/x/config; mv s/x s/.git; mv s sub`,
+	"exchanged with its directory":         `git init -q sub; head t; e > t/config; ` + python("L.renameat2(-100, b't', -100, b'sub/.git', 2)"),
+	"held open":                            `git init -q sub; exec 3>>sub/.git/config; e >&3; exec 3>&-`,
+	"held open, and renamed":               `head t; exec 3>t/config; mkdir sub; mv t sub/.git; e >&3`,
+	"opened before it had the name":        `git init -q sub; exec 3>c; mv c sub/.git/config; e >&3`,
+	"opened again by its descriptor":       `git init -q sub; exec 3<sub/.git/config; e > /proc/self/fd/3`,
+	"opened again for writing":             `git init -q sub; exec 3>>sub/.git/config; exec 4<>/proc/self/fd/3; exec 3>&-; sleep .2; e >&4`,
+	"written by two":                       `git init -q sub; exec 3>>sub/.git/config 4>>sub/.git/config; echo >&3; exec 3>&-; e >&4`,
+	"mapped":                               `git init -q sub; e > c; python3 -c 'import mmap, os; b = open("c", "rb").read(); f = os.open("sub/.git/config", os.O_RDWR); os.ftruncate(f, len(b)); m = mmap.mmap(f, len(b)); os.close(f); m[:] = b'`,
+	"copied by the kernel":                 `git init -q sub; e > c; python3 -c 'import os; a = os.open("c", 0); b = os.open("sub/.git/config", os.O_WRONLY | os.O_TRUNC); os.sendfile(b, a, 0, 9999)'`,
+	"a file without a name":                `git init -q sub; rm sub/.git/config; e > c; ` + python(`import os; f = os.open("sub/.git", os.O_TMPFILE | os.O_RDWR, 0o644); os.write(f, open("c", "rb").read()); L.linkat(-100, b"/proc/self/fd/%d" % f, -100, b"sub/.git/config", 0x400)`),
+	"written past its end":                 `git init -q sub; e > c; python3 -c 'import os; f = os.open("sub/.git/config", os.O_WRONLY); os.pwrite(f, b"\n" + open("c", "rb").read(), os.fstat(f).st_size)'`,
+	"included":                             `git init -q sub; e > c; printf '[include]\n\tpath = ../../c\n' >> sub/.git/config`,
+	"included by a condition":              `git init -q sub; e > c; printf '[includeIf "gitdir:**"]\n\tpath = ../../c\n' >> sub/.git/config`,
+	"of a worktree":                        `git init -q sub; git -C sub config extensions.worktreeConfig true; e > sub/.git/config.worktree`,
+	"a filter":                             `git init -q sub; cd sub; echo x > f; git add f; git -c user.email=a -c user.name=a commit -qm x; echo '* filter=x' > .gitattributes; printf '[filter "x"]\n\tclean = "touch %s; cat"\n' $PWN >> .git/config; touch f; cd ..`,
+	"a pointer, configuration first":       `mkdir b sub; e > b/config; head b; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, configuration last":        `mkdir b sub; head b; e > b/config; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, configuration held open":   `mkdir b sub; exec 3> b/config; head b; e >&3; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, configuration linked":      `mkdir b sub; : > c; ln c b/config; head b; e > c; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, configuration a link":      `mkdir b sub; e > c; ln -s ../c b/config; head b; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, moved in":                  `mkdir b c sub; head c; e > b/config; mv c/objects c/refs b; mv c/HEAD b; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, whole and then written":    `git init -q --bare b; mkdir sub; e >> b/config; git config -f b/config core.bare false; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, broken and mended":         `git init -q --bare b; mkdir sub; mv b/HEAD h; sed -i /bare/d b/config; e >> b/config; mv h b/HEAD; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer into the own repository":    `mkdir -p .git/foo sub; e > .git/foo/config; head .git/foo; echo 'gitdir: ../.git/foo' > sub/.git`,
+	"a pointer into a born one":            `git init -q o; mkdir -p o/.git/foo sub; e > o/.git/foo/config; head o/.git/foo; echo 'gitdir: ../o/.git/foo' > sub/.git`,
+	"another common directory":             `git init -q sub; mkdir -p p/objects p/refs; e > p/config; echo ../../p > sub/.git/commondir`,
+	"another common directory, a pointer":  `mkdir -p p/objects p/refs b sub; e > p/config; echo 'ref: refs/heads/main' > b/HEAD; echo ../p > b/commondir; echo 'gitdir: ../b' > sub/.git`,
+	"a worktree's, broken and written":     `git clone -q --bare . x.git; git -C x.git worktree add -q -b y ../sub; mv x.git/HEAD x.git/h; sed -i /bare/d x.git/config; e >> x.git/config`,
+	"a worktree of nothing":                `mkdir -p p/worktrees/w p/objects p/refs sub; e > p/config; echo 'ref: refs/heads/main' > p/worktrees/w/HEAD; echo ../.. > p/worktrees/w/commondir; echo 'gitdir: ../p/worktrees/w' > sub/.git`,
+	"another in place of one that was":     `mv vendor v; cp -r v vendor; git -C vendor config core.fsmonitor "touch $PWN; false"; mv vendor sub`,
+	"another, written by hand":             `mv vendor v; cp -r v vendor; e >> vendor/.git/config; mv vendor sub`,
+	"a pointer to a private cache":         private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $C/evil" > sub/.git`,
+	"a pointer there, relative":            private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $(realpath -m --relative-to=sub $C/evil)" > sub/.git`,
+	"a pointer there, moved":               private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $C/evil" > g; mv g sub/.git`,
+	"a pointer there, linked":              private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $C/evil" > g; ln g sub/.git`,
+	"a pointer there, through a link":      private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; ln -s $C/evil l; echo "gitdir: ../l" > sub/.git`,
+	"a pointer there, through two links":   private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; ln -s $(dirname $(dirname $(dirname $C))) l1; ln -s l1/$(realpath -m --relative-to=$(dirname $(dirname $(dirname $C))) $C) l2; echo "gitdir: ../l2/evil" > sub/.git`,
+	"a pointer there, moved up":            private + `mkdir -p $D/evil a/b/c/d/e/f/g/h/sub; head $D/evil; e > $D/evil/config; echo "gitdir: $(realpath -m --relative-to=sub $C/evil)" > a/b/c/d/e/f/g/h/sub/.git; mv a/b/c/d/e/f/g/h/sub sub`,
+	"a worktree's part moved":              `git init -q --bare X; mkdir -p X/worktrees/foo; echo ../.. > X/worktrees/foo/commondir; echo 'ref: refs/heads/main' > X/worktrees/foo/HEAD; mkdir -p Y/bar Y/objects Y/refs sub; e > Y/config; mv X/worktrees/foo Y/bar/foo; echo 'gitdir: ../Y/bar/foo' > sub/.git`,
+	"a worktree's part exchanged":          `git init -q --bare X; mkdir -p X/worktrees/foo; echo ../.. > X/worktrees/foo/commondir; echo 'ref: refs/heads/main' > X/worktrees/foo/HEAD; mkdir -p Y/bar/foo Y/objects Y/refs sub; e > Y/config; ` + python("L.renameat2(-100, b'X/worktrees/foo', -100, b'Y/bar/foo', 2)") + `echo 'gitdir: ../Y/bar/foo' > sub/.git`,
+	"all worktrees' parts moved":           `git init -q --bare X; mkdir -p X/worktrees/foo; echo ../.. > X/worktrees/foo/commondir; echo 'ref: refs/heads/main' > X/worktrees/foo/HEAD; mkdir -p Y/objects Y/refs sub; e > Y/config; mv X/worktrees Y/bar; echo 'gitdir: ../Y/bar/foo' > sub/.git`,
+	"a worktree's part moved out of .git":  `git init -q o; mkdir -p o/.git/worktrees/foo; echo ../.. > o/.git/worktrees/foo/commondir; echo 'ref: refs/heads/main' > o/.git/worktrees/foo/HEAD; mkdir -p Y/bar Y/objects Y/refs sub; e > Y/config; mv o/.git/worktrees/foo Y/bar/foo; echo 'gitdir: ../Y/bar/foo' > sub/.git`,
+	"a path too long to be looked at":      "python3 - <<'P'\n" + program("born_attack/a_path_too_long_to_be_looked_at.py") + "P\nmkdir sub; echo 'gitdir: ../evil' > sub/.git",
 	"a directory that may not be searched": `mkdir -p P/x sub; (cd P/x; chmod 000 ..; mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; e > config; chmod 755 ../../P || python3 -c 'import os; os.chmod("..", 0o755)'); chmod 755 P; echo 'gitdir: ../P/x' > sub/.git`,
 	"a working tree that leads there":      private + `git init -q o; mkdir -p $D/y o/.git/modules/m sub; (cd $D/y; git init -q; git -c user.name=a -c user.email=a commit -q --allow-empty -m y; e > .git/config); H=$(git -C $D/y rev-parse HEAD); ln -s $(dirname $(dirname $C)) lnk; head o/.git/modules/m; printf '[core]\n\trepositoryformatversion = 0\n\tworktree = %s\n' ../../../../lnk/$(realpath -m --relative-to=$(dirname $(dirname $C)) $C) > o/.git/modules/m/config; GIT_DIR=o/.git/modules/m GIT_WORK_TREE=/tmp git update-index --add --cacheinfo 160000,$H,y; echo 'gitdir: ../o/.git/modules/m' > sub/.git`,
 	"a common directory of a hash":         `git init -q sub; git -C sub -c user.name=a -c user.email=a commit -q --allow-empty -m x; H=$(git -C sub rev-parse HEAD); echo 'ref: commondir' > sub/.git/ORIG_HEAD; mkdir -p sub/.git/$H/objects sub/.git/$H/refs; cp -r sub/.git/objects sub/.git/refs sub/.git/$H; e > sub/.git/$H/config; git -C sub rev-parse HEAD > /dev/null; touch reset`,
@@ -206,19 +186,8 @@ func TestBornByTwoRuns(t *testing.T) {
 	const count = 300
 	w.outsideSh(`mkdir Z; for i in $(seq 300); do mkdir -p Z/$i/objects Z/$i/refs; done`)
 	// In an order of its own each, so that the slower one is not always second.
-	heads := `import os, random, time
-while not os.path.exists("go"): time.sleep(.001)
-for i in random.sample(range(1, 301), 300):
-    try: open("Z/%d/HEAD" % i, "w").write("ref: refs/heads/main\n")
-    except OSError: pass
-`
-	configs := `import os, random
-for i in range(1, 301): open("c%d" % i, "w").write("[core]\n\tfsmonitor = x\n")
-open("go", "w").close()
-for i in random.sample(range(1, 301), 300):
-    try: os.rename("c%d" % i, "Z/%d/config" % i)
-    except OSError: pass
-`
+	heads := program("born_attack/heads.py")
+	configs := program("born_attack/configs.py")
 	done := make(chan result)
 	go func() { done <- w.run(append(historyOn, "--", "timeout", "60", "python3", "-c", heads)...) }()
 	r := w.run(append(historyOn, "--", "timeout", "60", "python3", "-c", configs)...)
@@ -273,20 +242,7 @@ func TestGitAsksNobodyInside(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
-	r := w.run(append(historyOn, "--", "python3", "-u", "-c", `
-import os, socket
-os.mkdir("sub")
-def made(at):
-    s = socket.socket(socket.AF_UNIX)
-    try: s.bind(at)
-    except OSError as e: print(at, e.strerror)
-    else: print(at, "made")
-made("own")
-for at in ".git/fsmonitor--daemon.ipc", ".git/x", "sub/.git": made(at)
-for do in os.rename, os.link:
-    try: do("own", ".git/fsmonitor--daemon.ipc"); print("brought")
-    except OSError as e: print(e.strerror)
-os.system("git status --porcelain -uno && echo STATUS")`)...)
+	r := w.run(append(historyOn, "--", "python3", "-u", "-c", program("born_attack/git_asks_nobody_inside.py"))...)
 	if r.out != "own made\n.git/fsmonitor--daemon.ipc Permission denied\n.git/x Permission denied\nsub/.git Permission denied\nPermission denied\nPermission denied\nSTATUS\n" {
 		t.Errorf("%s", r)
 	}
@@ -313,21 +269,7 @@ func TestBornConfigurationIsReadWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
-	script := `git init -q sub; python3 - <<'P'
-import os, time
-first = b'[core]\nrepositoryformatversion=0\nbare=false\nfilemode=true\n'
-key = b'[core] fsmonitor = x\n'
-def block(start, end):
-    fill = 4096 - len(start) - len(end)
-    return start + (b'#' + b'y' * 62 + b'\n') * ((fill - 2) // 64) + b'#' + b'z' * ((fill - 2) % 64) + b'\n' + end
-A = block(first, b'') + block(b'#\n', b'') * 239
-B = block(first, b'#') + block(key, b'#') * 238 + block(key, b'')
-open('go', 'w').close()
-for i in range(300):
-    for c in (A, B):
-        fd = os.open('sub/.git/config', os.O_WRONLY | os.O_TRUNC); os.write(fd, c); os.close(fd)
-        time.sleep(.012)
-P`
+	script := "git init -q sub; python3 - <<'P'\n" + program("born_attack/born_configuration_is_read_whole.py") + "P"
 	done := make(chan result)
 	go func() { done <- w.run(append(historyOn, "--", "bash", "-c", script)...) }()
 	looked := w.outsideSh(`for i in $(seq 500); do test -e go && break; sleep .01; done; n=0; for i in $(seq 400); do git config -f sub/.git/config core.fsmonitor && echo EVIL; n=$((n+1)); done; cat sub/.git/config | grep -c fsmonitor; echo $n`)

@@ -11,16 +11,7 @@ import (
 // again opens a file for writing, keeps descriptors of it that cannot write, lets
 // the step end, removes the file where it is told so, and writes and cuts by every
 // name that procfs has for those descriptors.
-const again = `
-exec 5<>f; exec 6</proc/self/fd/5 7<>g; echo granted >&5; exec 5>&- 8</proc/self/fd/7 7>&-
-/run/carrel/bin/carrel step end; /run/carrel/bin/carrel step begin --label second
-[ $1 = keep ] || rm f g
-for n in 6 8; do for p in /proc/$$ /proc/self /proc/thread-self /proc/$$/task/$$; do
-	{ echo EVIL >>$p/fd/$n && echo "written by $p"; } 2>/dev/null
-	perl -e 'exit !truncate($ARGV[0], 0)' /proc/$$/fd/$n && echo "cut by $p"
-done; done
-readlink /proc/$$/fd/6
-cat <&6 >/dev/null && echo readable`
+var again = program("broker_reopen/again.bash")
 
 // TestNothingIsReopenedUnseen: whoever had a file open for writing does not write to
 // it later without being asked, and never to what the history has kept of it: not
@@ -58,12 +49,7 @@ func TestNothingIsReopenedUnseen(t *testing.T) {
 
 // nameless opens a file that has no name any more and that may not be written, by its
 // descriptor, with a flag that would make one.
-const nameless = `
-use Fcntl;
-sysopen(my $f, "x", O_RDWR | O_CREAT, 0600) or die "make: $!"; syswrite($f, "content");
-sysopen(my $r, "x", O_RDONLY) or die "read: $!"; chmod 0404, "x"; unlink "x"; close $f;
-sysopen(my $g, "/proc/self/fd/" . fileno($r), O_RDONLY | O_CREAT) or die "open: $!"; sysread($g, my $t, 100); print "$t\n";
-print sysopen(my $h, "/proc/self/fd/" . fileno($r), O_RDWR) ? "opened to write\n" : "refused\n";`
+var nameless = program("broker_reopen/nameless.pl")
 
 // TestNamelessIsRead: O_CREAT asks for no writing where the file is there. (Found by
 // TestDifferential, seed 703420517.)
@@ -78,11 +64,7 @@ func TestNamelessIsRead(t *testing.T) {
 
 // notCut opens a file without a name that may be written and not read, for reading and
 // to be emptied.
-const notCut = `
-use Fcntl;
-sysopen(my $f, "x", O_RDWR | O_CREAT, 0200) or die "make: $!"; syswrite($f, "content"); unlink "x";
-print sysopen(my $g, "/proc/self/fd/" . fileno($f), O_RDONLY | O_TRUNC) ? "opened\n" : "refused\n"; print -s $f, "\n";
-chmod 0600, $f; print sysopen(my $h, "/proc/self/fd/" . fileno($f), O_RDONLY | O_TRUNC) ? "opened\n" : "refused\n"; print -s $f, "\n";`
+var notCut = program("broker_reopen/not_cut.pl")
 
 // TestRefusedOpenCutsNothing: a file whose opening is refused keeps its content. (Found by
 // TestDifferential, seed 912756779.)

@@ -115,7 +115,7 @@ func TestClients(t *testing.T) {
 					t.Errorf("%s: %q, want %q", name, got, text)
 				}
 			}
-			if left := w.outsideSh("grep -rIl 'agent gate\\|--client\\|step begin\\|Your desk' ~ --include=settings.json --include='*.toml' --include='*.js' --include=SKILL.md --include='opencode.json*' --exclude-dir=node_modules --exclude-dir=projects || true"); left != "" {
+			if left := w.outsideSh("grep -rIl 'agent gate\\|--client\\|step begin\\|Your workspace' ~ --include=settings.json --include='*.toml' --include='*.js' --include=SKILL.md --include='opencode.json*' --exclude-dir=node_modules --exclude-dir=projects || true"); left != "" {
 				t.Errorf("carrel is still in %s", left)
 			}
 			if r := w.carrel("agent", "status", c.name, "--json"); strings.Contains(r.out, `"yes"`) || strings.Contains(r.out, "true") {
@@ -149,8 +149,8 @@ func (w *world) useClient(c aClient) {
 	if exists(w.project + "/own.txt") {
 		w.t.Errorf("%s's own tools: %q", c.name, m.Results())
 	}
-	if !exists(w.project+"/desk.txt") || !m.Heard("How to use your desk") {
-		w.t.Errorf("%s with carrel: desk.txt %v, skill %v; %q", c.name, exists(w.project+"/desk.txt"), m.Heard("How to use your desk"), m.Results())
+	if !exists(w.project+"/desk.txt") || !m.Heard("How to use your workspace") {
+		w.t.Errorf("%s with carrel: desk.txt %v, skill %v; %q", c.name, exists(w.project+"/desk.txt"), m.Heard("How to use your workspace"), m.Results())
 	}
 	// The server takes its workspace down when the client is gone already.
 	eventually(w.t, "the server of "+c.name+" ends", func() bool {
@@ -204,22 +204,7 @@ func TestGateOfKilledServer(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.litter = true
 	// The shell is the client: it starts servers and, as hooks, gates.
-	out := w.outsideSh(`set -u
-gate() { echo '{"tool_name":"Bash"}' | ` + w.bin + ` agent gate claude 2>&1; echo "gate $?"; }
-gate
-mkfifo a b
-` + w.bin + ` mcp --client claude <a >/dev/null & one=$!
-` + w.bin + ` mcp --client claude <b >/dev/null & two=$!
-exec 3>a 4>b
-until ` + w.bin + ` agent status claude --json | grep -q '"serving": 2'; do sleep 0.1; done
-gate
-kill -9 $one; wait $one
-gate
-exec 4>&-; wait $two
-gate
-` + w.bin + ` agent heal
-rm a b
-`)
+	out := w.outsideSh("set -- " + w.bin + "\n" + program("clients/gate_of_killed_server.bash"))
 	want := "gate 0\nBash is not to be used here"
 	if !strings.HasPrefix(out, want) || strings.Count(out, "gate 2") != 2 || !strings.Contains(out, "gate 2\ngate 0\nremoved 1 leases") {
 		t.Errorf("%s", out)

@@ -88,13 +88,7 @@ func TestParallelRenewals(t *testing.T) {
 		w := newWorld(t, p)
 		login := w.write(w.home+"/.claude/.credentials.json", `{"claudeAiOauth":{"refreshToken":"r1","expiresAt":1000}}`)
 		// Each waits for its turn's token to be in its own file, and renews it.
-		w.agentScript("claude", `for turn in "$@"; do
-  case $turn in [0-9]) ;; *) continue ;; esac
-  until grep -qs "\"r$turn\"" ~/.claude/.credentials.json; do sleep 0.02; done
-  next=$((turn+1))
-  printf '{"claudeAiOauth":{"refreshToken":"r%d","expiresAt":%d000}}' $next $next > ~/.claude/.new && mv ~/.claude/.new ~/.claude/.credentials.json
-  echo "renewed $turn"
-done`)
+		w.agentScript("claude", program("credentials/renews_in_turn.sh"))
 		other := w.home + "/src/other"
 		w.mkdir(other, 0o700)
 		second := make(chan result, 1)

@@ -3,15 +3,11 @@
 package e2e
 
 import (
-	_ "embed"
 	"os"
 	"slices"
 	"strconv"
 	"testing"
 )
-
-//go:embed testdata/cutting.py
-var cutting string
 
 // TestNothingIsCutByAChangedPath: a program that could write a file once holds it by a bare
 // descriptor, on a mount that can be written. The history keeps the file when a later step
@@ -21,7 +17,7 @@ func TestNothingIsCutByAChangedPath(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.need("python3")
 	w.write(w.project+"/kept", "kept\n")
-	w.write(w.project+"/cutting.py", cutting)
+	w.write(w.project+"/cutting.py", program("cut/cutting.py"))
 	// The attack works where nothing is in its way.
 	if r := w.plain("bash", "-c", `touch told; echo kept > other; python3 cutting.py other said told own; cat said; rm -f told other said own`); r.out != "it has 0 bytes\n4" {
 		t.Fatalf("without walls: %s", r)

@@ -20,23 +20,7 @@ func TestKillAfterLimits(t *testing.T) {
 			s := w.stays("limits", flags...)
 			s.launch("before", "exec sleep 3301")
 			eventually(t, "one to run", func() bool { return s.runs("sleep 3301") })
-			w.write(w.project+"/lower.py", `
-import os, resource, subprocess
-for pid in range(1, 300):
-    if pid == os.getpid(): continue
-    try:
-        old = resource.prlimit(pid, 15)
-        resource.prlimit(pid, 15, (10, 10)); print("lowered", pid)
-    except (PermissionError, ProcessLookupError): pass
-try:
-    resource.prlimit(1, resource.RLIMIT_NOFILE, (10, 10)); print("files")
-except PermissionError: pass
-child = subprocess.Popen(["sleep", "3302"])
-resource.prlimit(child.pid, resource.RLIMIT_NOFILE, (10, 10))
-resource.prlimit(os.getpid(), resource.RLIMIT_NOFILE, (100, 100))
-print(resource.prlimit(child.pid, resource.RLIMIT_NOFILE), resource.prlimit(1, 15)[1] > 10)
-child.kill()
-`)
+			w.write(w.project+"/lower.py", program("desk_limits/lower.py"))
 			if got := s.sh("python3 lower.py"); got != "(10, 10) True\n" {
 				t.Errorf("limits: %s", strings.TrimSpace(got))
 			}

@@ -23,20 +23,8 @@ func TestDeskSession(t *testing.T) {
 	w.workshop("claude")
 	w.need("python3", "curl")
 	w.write(w.project+"/page.txt", "the first page\n")
-	w.write(w.project+"/server.js", `const http=require("http"),fs=require("fs");let n=0;
-http.createServer((q,a)=>{n++;fs.writeFileSync("hits",String(n));a.end(fs.readFileSync("page.txt"))}).listen(8123,"127.0.0.1",()=>console.log("listens"))`)
-	w.write(w.project+"/watch.py", `import os,time
-seen=None
-while True:
-    now=os.stat("page.txt").st_mtime_ns
-    if now!=seen:
-        text=open("page.txt").read()
-        if text.strip():
-            seen=now
-            open("report","w").write("pass: "+text)
-            print("tested",flush=True)
-    time.sleep(0.05)
-`)
+	w.write(w.project+"/server.js", program("desk_session/server.js"))
+	w.write(w.project+"/watch.py", program("desk_session/watch.py"))
 	w.write(w.home+"/.claude.json", `{"hasCompletedOnboarding":true}`)
 	w.litter = true                 // the agent's socket comes and goes
 	var page atomic.Pointer[string] // what the agent's model finds between two tools

@@ -221,7 +221,7 @@ func TestDesktopInput(t *testing.T) {
 	seen("chord", `KeyPress event[^\n]*\n[^\n]*\n[^\n]*state 0x5, keycode \d+ \(keysym 0x54, T`, 2)
 
 	r := s.given(`[{"do":"key","keys":"F6"},{"do":"click","at":[5000,5000]},{"do":"key","keys":"F7"}]`, "input")
-	if r.code != 125 || !strings.Contains(r.err, "step 2") || !strings.Contains(r.err, "5000,5000") || !strings.Contains(r.err, "1000x800") {
+	if r.code != 125 || !strings.Contains(r.err, "input 2") || !strings.Contains(r.err, "5000,5000") || !strings.Contains(r.err, "1000x800") {
 		t.Errorf("a batch with a mistake: %s", r)
 	}
 	if r := s.given(`[{"do":"key","keys":"F8"},{"do":"move","at":[`+x+`,`+y+`]},{"do":"press"},{"do":"pause","millis":50},{"do":"release"},{"do":"scroll","direction":"up","count":2},{"do":"type","text":"q"}]`, "input"); r.code != 0 {

@@ -232,15 +232,7 @@ func TestDesktopForeignServers(t *testing.T) {
 }
 
 // knock connects to a display without a cookie, and says what the server does.
-const knock = `import socket, sys
-s = socket.socket(socket.AF_UNIX)
-try:
-    s.connect(sys.argv[1])
-    print("connected", end=" ")
-    s.settimeout(5)
-    s.sendall(b"l\0\x0b\0\0\0\0\0\0\0\0\0")
-    print({b"": "closed", b"\0": "refused"}.get(s.recv(1), "let in"))
-except OSError as e: print(repr(e))`
+var knock = program("desktop_survive/knock.py")
 
 // TestDesktopStrangers: another user of the machine reaches neither the display, nor its
 // cookie, nor the supervisor, even where the way there was left open.
@@ -296,23 +288,7 @@ func TestDesktopStrangers(t *testing.T) {
 }
 
 // handed is a program that opens a window, hands its connection to a child and ends.
-const handed = `import os, socket, struct, sys, time
-auth, number = open(os.environ['XAUTHORITY'], 'rb').read(), os.environ['DISPLAY'].split(':')[1].split('.')[0]
-s = socket.socket(socket.AF_UNIX)
-s.connect('/tmp/.X11-unix/X' + number)
-s.sendall(struct.pack('<BxHHHHxx', 0x6c, 11, 0, 18, 16) + b'MIT-MAGIC-COOKIE-1\0\0' + auth[-16:])
-def take(n):
-    b = b''
-    while len(b) < n: b += s.recv(n - len(b))
-    return b
-setup = take(4 * struct.unpack('<6xH', take(8))[0])
-base, vendor = struct.unpack_from('<4xI', setup)[0], struct.unpack_from('<16xH', setup)[0]
-root = struct.unpack_from('<I', setup, 32 + (vendor + 3) // 4 * 4 + 8 * setup[21])[0]
-s.sendall(struct.pack('<BBHIIhhHHHHII', 1, 0, 8, base + 1, root, 10, 10, 90, 90, 0, 1, 0, 0))
-s.sendall(struct.pack('<BBHIIIBxxxI', 18, 0, 8, base + 1, 39, 31, 8, 6) + b'handed\0\0')
-s.sendall(struct.pack('<BxHI', 8, 2, base + 1))
-if os.fork() == 0: time.sleep(1000)
-`
+var handed = program("desktop_survive/handed.py")
 
 // TestDesktopConnectionHandedOn: a window is its app's also when the process that connected
 // has ended, whose number may be anybody's.

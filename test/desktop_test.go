@@ -184,15 +184,7 @@ const page = `<!DOCTYPE html><meta charset=utf-8><title>before</title><body styl
 <textarea aria-label="Letter" style="width:60vw;height:30vh"></textarea><button onclick="document.title = 'sent ' + document.querySelector('textarea').value">Send</button>`
 
 // play is a test with Playwright that waits for what is typed by somebody else.
-const play = `const { chromium } = require('playwright-core');
-(async () => {
-  const b = await chromium.launch({ executablePath: '/usr/bin/chromium', headless: false, chromiumSandbox: true });
-  const page = await b.newPage();
-  await page.setContent('<title>played</title><body style="margin:0;background:#0000ff"><textarea onfocus="document.title = \'focused\'" style="width:100vw;height:50vh"></textarea>');
-  await page.waitForFunction(() => document.querySelector('textarea').value.endsWith('!'));
-  require('fs').writeFileSync('played.txt', await page.inputValue('textarea'));
-  await b.close();
-})().catch(e => { console.error(e); process.exit(1) });`
+var play = program("desktop/play.js")
 
 // playwright puts the package into the project.
 func (w *world) playwright() {

@@ -21,15 +21,7 @@ func TestInheritedDevices(t *testing.T) {
 	w := newWorld(t, people()[0])
 	node := w.home + "/null"
 	w.must(unix.Mknod(node, unix.S_IFCHR|0o644, int(unix.Mkdev(1, 3))))
-	script := `python3 - 3<&0 <<'E'
-import os, pty
-def t(f, *a):
-    try: f(*a); return 'done'
-    except OSError as e: return os.strerror(e.errno)
-print('device:', t(os.fchmod, 3, 0o600), t(os.utime, 3, (1, 1)), t(os.chmod, '/proc/self/fd/3', 0o600))
-m, s = pty.openpty(); print('terminal:', t(os.fchmod, s, 0o600), oct(os.fstat(s).st_mode & 0o777))
-f = os.open('f', os.O_CREAT|os.O_RDWR); print('file:', t(os.fchmod, f, 0o600))
-E`
+	script := "python3 - 3<&0 <<'E'\n" + program("devices/inherited_devices.py") + "E"
 	r := w.plain("sh", "-c", w.bin+" run -- sh -c '"+strings.ReplaceAll(script, "'", `'\''`)+"' <"+node)
 	want := "device: Operation not permitted Operation not permitted Operation not permitted\nterminal: done 0o600\nfile: done\n"
 	if r.out != want {

@@ -203,25 +203,16 @@ func TestLoginCallback(t *testing.T) {
 		w := newWorld(t, p)
 		w.need("python3")
 		port := freePort(t)
-		w.write(w.project+"/login.py", fmt.Sprintf(`import http.server, subprocess, sys
-class H(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200); self.end_headers(); self.wfile.write(b"logged in"); print("callback", self.path, flush=True)
-    def log_message(self, *a): pass
-s = http.server.HTTPServer(("127.0.0.1", %[1]d), H)
-r = subprocess.run(["xdg-open", "https://example.com/authorize?client=x&redirect_uri=http%%3A%%2F%%2Flocalhost%%3A%[1]d%%2Fcb"], stderr=subprocess.DEVNULL)
-print("opened", r.returncode, flush=True)
-s.handle_request()
-`, port))
+		w.write(w.project+"/login.py", program("display/login.py"))
 		address := "http://127.0.0.1:" + strconv.Itoa(port) + "/cb?code=42"
 		if _, err := http.Get(address); err == nil {
 			t.Fatal("canary: somebody listens already")
 		}
-		if r := w.run("--network", "local", "--timeout", "1s", "--", "python3", "login.py"); r.code != 124 || !strings.HasPrefix(r.out, "opened 4") {
+		if r := w.run("--network", "local", "--timeout", "1s", "--", "python3", "login.py", strconv.Itoa(port)); r.code != 124 || !strings.HasPrefix(r.out, "opened 4") {
 			t.Errorf("by default: %s", r)
 		}
 		w.write(w.home+"/.config/carrel/config.yaml", "open_urls: browser\n")
-		cmd := w.command(w.bin, "run", "--network", "local", "--", "python3", "login.py")
+		cmd := w.command(w.bin, "run", "--network", "local", "--", "python3", "login.py", strconv.Itoa(port))
 		out, err := cmd.StdoutPipe()
 		w.must(err)
 		w.must(cmd.Start())

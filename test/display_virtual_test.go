@@ -267,13 +267,7 @@ func TestVirtualDisplaysAtOnce(t *testing.T) {
 
 // siege holds the abstract names of all display numbers that are taken in order, and runs
 // a command.
-const siege = `import resource, socket, subprocess, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-held = []
-for n in range(1000, 2000):
-    held.append(socket.socket(socket.AF_UNIX))
-    held[-1].bind('\0/tmp/.X11-unix/X%d' % n)
-sys.exit(subprocess.call(sys.argv[1:]))`
+var siege = program("display_virtual/siege.py")
 
 // TestVirtualDisplayBesieged: where somebody holds all numbers that are taken in order there
 // still is a display, and programs of all kinds know its number.

@@ -5,97 +5,12 @@ package e2e
 // programFidelity are programs that share files with each other or with the
 // kernel: databases, locks, mappings, watches, sockets, package managers.
 var programFidelity = []fidelity{
-	{name: "sqlite in WAL mode", needs: []string{"python3"}, ignore: `\.db`, script: `
-cat > s.py <<'E'
-import sqlite3, sys, subprocess, os
-def open_():
-    c = sqlite3.connect('x.db', timeout=30); c.execute('pragma synchronous=normal'); return c
-if len(sys.argv) > 1:
-    c = open_()
-    for i in range(40):
-        with c: c.execute('insert into t values(?)', (i,))
-    sys.exit()
-c = open_(); print(c.execute('pragma journal_mode=wal').fetchone()); c.execute('create table t(a)'); c.commit()
-ps = [subprocess.Popen([sys.executable, 's.py', 'w']) for _ in range(4)]
-print([p.wait() for p in ps], c.execute('select count(*), sum(a) from t').fetchone())
-print(sorted(os.listdir('.'))); print(c.execute('pragma integrity_check').fetchone(), c.execute('pragma wal_checkpoint(truncate)').fetchone()); c.execute('vacuum'); c.close(); print(sorted(os.listdir('.')))
-d = sqlite3.connect('y.db'); d.execute('create table u(a)'); d.commit(); d.execute('insert into u values(1)'); print(os.path.exists('y.db-journal')); d.rollback(); d.close()
-E
-python3 s.py`},
-	{name: "locks", needs: []string{"python3", "flock"}, script: `
-cat > l.py <<'E'
-import fcntl, os, subprocess, sys, errno
-def try_(f, *a):
-    try: f(*a); return 'got'
-    except OSError as e: return errno.errorcode[e.errno]
-if len(sys.argv) > 1:
-    f = open('lock', 'r+'); print(try_(fcntl.flock, f, fcntl.LOCK_EX | fcntl.LOCK_NB), try_(fcntl.lockf, f, fcntl.LOCK_EX | fcntl.LOCK_NB), flush=True); sys.exit()
-f = open('lock', 'w+')
-ask = lambda: print(subprocess.run([sys.executable, 'l.py', 'x'], capture_output=True, text=True).stdout.strip())
-ask(); fcntl.flock(f, fcntl.LOCK_EX); ask(); fcntl.flock(f, fcntl.LOCK_UN); fcntl.lockf(f, fcntl.LOCK_SH); ask(); open('lock').close(); ask()
-E
-python3 l.py; flock lock true; flock -n lock flock -n lock true || echo busy; (flock 9; echo held) 9> lock2`},
-	{name: "held below what cannot be searched", needs: []string{"python3"}, script: `
-cat > h.py <<'E'
-import os
-way = ['a', 'a/b', 'a/b/c', 'a/b/c/d']
-os.makedirs(way[-1]); open('a/b/c/d/f', 'w').write('kept')
-dirs = [os.open(d, os.O_RDONLY) for d in way]; f = os.open('a/b/c/d/f', os.O_RDONLY); os.chdir(way[-1])
-def attempt(name, flags):
-    try: os.close(os.open(name, os.O_WRONLY | flags)); print(name, flags, 'opened')
-    except OSError as e: print(name, flags, e.strerror)
-for n, d in enumerate(dirs):
-    os.fchmod(d, 0)
-    for name, flags in ('f', 0), ('f', os.O_TRUNC), ('new%d' % n, os.O_CREAT), ('.', os.O_TMPFILE): attempt(name, flags)
-    try: os.close(os.open('/proc/self/fd/%d' % f, os.O_WRONLY)); print('again')
-    except OSError as e: print('again', e.strerror)
-for d in dirs: os.fchmod(d, 0o755)
-os.mkdir('away'); os.chdir('away'); os.mkdir('x'); os.rmdir('x'); os.rmdir('../away'); os.fchmod(dirs[-1], 0)
-for flags in os.O_CREAT, 0: attempt('x', flags)
-os.fchmod(dirs[-1], 0o755)
-E
-python3 h.py`},
-	{name: "mappings", needs: []string{"python3"}, script: `
-cat > m.py <<'E'
-import mmap, os
-f = open('m', 'w+b'); f.truncate(8192); m = mmap.mmap(f.fileno(), 8192); m[0:5] = b'hello'; m[4096:4101] = b'world'
-os.rename('m', 'n'); m[5:6] = b'!'; m.flush(); print(open('n', 'rb').read(6), os.stat('n').st_size)
-if os.fork() == 0: m[10:11] = b'c'; os._exit(0)
-os.wait(); print(m[10:11]); os.unlink('n'); m[0:1] = b'H'; print(m[0:5], os.fstat(f.fileno()).st_nlink)
-r = open('r', 'w+b'); r.write(b'x' * 100); r.flush(); q = mmap.mmap(os.open('r', os.O_RDONLY), 100, prot=mmap.PROT_READ); print(q[0:1])
-try: mmap.mmap(os.open('r', os.O_RDONLY), 100, prot=mmap.PROT_WRITE)
-except OSError as e: print(e.errno)
-E
-python3 m.py`},
-	{name: "watches", needs: []string{"python3"}, script: `
-cat > i.py <<'E'
-import ctypes, os, struct, subprocess
-c = ctypes.CDLL(None, use_errno=True); fd = c.inotify_init1(os.O_NONBLOCK); os.mkdir('d'); open('d/old', 'w').close()
-c.inotify_add_watch(fd, b'd', 0xfff & ~(0x1 | 0x10 | 0x20)); w = c.inotify_add_watch(fd, b'd/old', 0xfff & ~(0x1 | 0x10 | 0x20))
-subprocess.run('echo 1 > d/a; echo 2 >> d/a; mv d/a d/b; chmod 600 d/b; mkdir d/s; rmdir d/s; touch -d 2001-01-01 d/b; truncate -s 0 d/old; ln d/b d/c; ln -s b d/l; rm d/b; sed -i s/2/3/ d/c', shell=True)
-data = os.read(fd, 65536); at = 0; out = []
-while at < len(data):
-    wd, mask, cookie, n = struct.unpack_from('iIII', data, at); name = data[at+16:at+16+n].split(b'\0')[0].decode(); at += 16 + n
-    out.append((wd, hex(mask), cookie != 0, 'sed' if name.startswith('sed') else name))
-for e in out: print(e)
-E
-python3 i.py`},
-	{name: "pipes and sockets", needs: []string{"python3"}, script: `
-mkfifo p; (cat p > got) & for i in 1 2 3; do echo $i; done > p; wait; cat got; (exec 3<>p; echo rw >&3; read -r l <&3; echo "$l")
-cat > s.py <<'E'
-import os, socket, threading
-os.mkdir('d')
-for name in ('rel.sock', './d/../dot.sock', os.getcwd() + '/abs.sock', 'd/deep.sock'):
-    s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen(); print(os.path.relpath(s.getsockname()) , s.getsockname() == name, oct(os.stat(name).st_mode))
-    c = socket.socket(socket.AF_UNIX); c.connect(name); a = s.accept()[0]; c.send(b'hi'); print(a.recv(2), c.getpeername() == name)
-    try: socket.socket(socket.AF_UNIX).bind(name)
-    except OSError as e: print(e.errno)
-    os.unlink(name)
-g = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); g.bind('g.sock'); h = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); h.sendto(b'x', 'g.sock'); print(g.recv(1))
-os.umask(0o077); socket.socket(socket.AF_UNIX).bind('private.sock')
-a, b = socket.socketpair(); f = open('sent', 'w'); socket.send_fds(a, [b'f'], [f.fileno()]); _, fds, _, _ = socket.recv_fds(b, 1, 1); os.write(fds[0], b'through'); print(open('sent').read())
-E
-python3 s.py; ls`},
+	{name: "sqlite in WAL mode", needs: []string{"python3"}, ignore: `\.db`, script: "\ncat > s.py <<'E'\n" + program("fidelity_programs/sqlite_in_wal_mode.py") + "E\npython3 s.py"},
+	{name: "locks", needs: []string{"python3", "flock"}, script: "\ncat > l.py <<'E'\n" + program("fidelity_programs/locks.py") + "E\npython3 l.py; flock lock true; flock -n lock flock -n lock true || echo busy; (flock 9; echo held) 9> lock2"},
+	{name: "held below what cannot be searched", needs: []string{"python3"}, script: "\ncat > h.py <<'E'\n" + program("fidelity_programs/held_below_what_cannot_be_searched.py") + "E\npython3 h.py"},
+	{name: "mappings", needs: []string{"python3"}, script: "\ncat > m.py <<'E'\n" + program("fidelity_programs/mappings.py") + "E\npython3 m.py"},
+	{name: "watches", needs: []string{"python3"}, script: "\ncat > i.py <<'E'\n" + program("fidelity_programs/watches.py") + "E\npython3 i.py"},
+	{name: "pipes and sockets", needs: []string{"python3"}, script: "\nmkfifo p; (cat p > got) & for i in 1 2 3; do echo $i; done > p; wait; cat got; (exec 3<>p; echo rw >&3; read -r l <&3; echo \"$l\")\ncat > s.py <<'E'\n" + program("fidelity_programs/pipes_and_sockets.py") + "E\npython3 s.py; ls"},
 	{name: "background writer", script: `
 (for i in $(seq 50); do echo $i >> log; done; mv log done) & (cd /; true); mkdir d; for i in $(seq 30); do echo $i > d/$i; done; wait; wc -l < done; ls d | wc -l
 nohup sh -c 'sleep 0.2; echo late > late' > out 2>&1 & wait; cat late; printf '#!/bin/sh\necho ran $1\n' > x; chmod +x x; for i in $(seq 20); do cp x y$i; ./y$i $i; done | md5sum; exec 3> kept; rm kept; echo gone >&3; cat /proc/self/fd/3 2>/dev/null || true; ls kept 2>/dev/null || echo no`},

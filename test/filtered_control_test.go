@@ -40,17 +40,7 @@ func TestFilteredLog(t *testing.T) {
 		w := n.world(p)
 		n.name("api.example.com")
 		n.names.set("inside.example.com", n.address("x"))
-		w.run(append(slices.Clone(onlyAPI), "--deny-host", "no.api.example.com", "--allow-host", "gone.example.com", "--", "bash", "-c", `
-curl -s https://api.example.com/a
-curl -s http://api.example.com/b
-curl -s --noproxy '*' https://api.example.com/c
-curl -s --socks5-hostname 198.18.0.1:3128 --noproxy none http://api.example.com/d
-curl -s https://other.example.com/
-curl -s --noproxy '*' https://dns.example.com/
-curl -s http://no.api.example.com/
-curl -s http://169.254.169.254/latest
-curl -s https://gone.example.com/
-true`)...)
+		w.run(append(slices.Clone(onlyAPI), "--deny-host", "no.api.example.com", "--allow-host", "gone.example.com", "--", "bash", "-c", program("filtered_control/attempts.bash"))...)
 		want := []attempt{
 			{Protocol: "connect", Host: "api.example.com", Port: 443, Decision: "allowed", Code: "listed"},
 			{Protocol: "http", Host: "api.example.com", Port: 80, Method: "GET", Decision: "allowed", Code: "listed"},

@@ -145,15 +145,7 @@ func TestFilteredFailures(t *testing.T) {
 	n.names.hang("hang.example.com")
 	n.names.set("nobody.example.com", n.address("api.example.com"))
 	flags := append(slices.Clone(onlyAPI), "--allow-host", "hang.example.com", "--allow-host", "nobody.example.com:7", "--allow-host", "gone.example.com")
-	r := w.run(append(flags, "--", "bash", "-c", `
-curl -sS -m 30 -o /dev/null -w 'hang %{http_connect} %{time_total}\n' https://hang.example.com/ 2>/dev/null &
-curl -sS -m 30 -o /dev/null -w 'hang %{http_code} %{time_total}\n' http://hang.example.com/ 2>/dev/null &
-for i in 1 2 3; do curl -sS -m 3 https://api.example.com/; done
-curl -sS -m 3 -o /dev/null -w 'gone %{http_connect} %{time_total}\n' https://gone.example.com/ 2>/dev/null
-curl -sS -m 3 -o /dev/null -w 'nobody %{http_connect} %{time_total}\n' https://nobody.example.com:7/ 2>/dev/null
-curl -sS -m 3 -o /dev/null https://api.example.com/half; echo half $?
-curl -sS -m 3 -o /dev/null http://api.example.com/half; echo half $?
-wait`)...)
+	r := w.run(append(flags, "--", "bash", "-c", program("filtered_survival/failures.bash"))...)
 	for _, want := range []string{"reached GET api.example.com\nreached GET api.example.com\nreached GET api.example.com\n", "gone 502", "nobody 502", "hang 50"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("no %q: %s", want, r)

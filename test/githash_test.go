@@ -9,29 +9,7 @@ import (
 
 // twoWays is a program that writes an index with an entry for ../esc if it is read for
 // names of objects of one length, and with harmless ones if read for the other length.
-const twoWays = `cat > gen.py <<'P'
-import hashlib, os, struct, sys, zlib
-at, evil = sys.argv[1], hashlib.new(sys.argv[2])
-n = evil.digest_size
-def pad(entry): return entry + b"\0" * (8 - len(entry) % 8)
-def entry(mode, object, name, length=None): return pad(struct.pack(">10I", 0, 0, 0, 0, 0, 0, mode, 0, 0, 0) + object + struct.pack(">H", len(name) if length is None else length) + name)
-blob = b"blob 5\0evil\n"
-evil.update(blob)
-os.makedirs(at + "/objects/" + evil.hexdigest()[:2], exist_ok=True)
-open(at + "/objects/" + evil.hexdigest()[:2] + "/" + evil.hexdigest()[2:], "wb").write(zlib.compress(blob))
-if n == 20:
-    jump = 200
-    first = entry(0o100644, b"\2" * 20 + struct.pack(">H", jump) + b"!a" + b"\0" * 8, b"a")
-else:
-    jump = 0x141
-    first = entry(0o160000, b"\2" * 20, b"!b/ccccccc\1A" + b"x" * 20)
-text = b"DIRC" + struct.pack(">II", 2, 2) + first + entry(0o100644, b"\1" * (52 - n), b"c")
-second = 12 + (42 + n + jump + 8) // 8 * 8
-body = b"\0" * (second - len(text) - 8) + entry(0o100644, evil.digest(), b"../esc") + (b"ZZZZ" + struct.pack(">I", 12) if n == 20 else b"\0" * 12)
-open(at + "/index", "wb").write(text + b"ZZZZ" + struct.pack(">I", len(body)) + body + b"\0" * (52 - n))
-P
-head() { mkdir -p $1/objects $1/refs; echo 'ref: refs/heads/main' > $1/HEAD; }
-`
+var twoWays = "cat > gen.py <<'P'\n" + program("githash/two_ways.py") + "P\nhead() { mkdir -p $1/objects $1/refs; echo 'ref: refs/heads/main' > $1/HEAD; }\n"
 
 // otherHashes leave a repository in a working tree "sub" of which the index was looked at
 // for names of objects of another length than git reads it for.
@@ -78,13 +56,7 @@ func TestOtherHashesWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.repository()
-	w.sh(`set -e
-		for i in 1 2; do
-			git init -q --object-format=sha256 a; cd a; seq 500 | xargs touch; mkdir d; touch d/x 'a b'
-			git add .; git -c user.name=a -c user.email=a@b commit -qm x; git worktree add -q ../b; cd ..
-			cp -r a c; mv c d; git -C d status --short; git clone -q a e; git -C e status --short
-			git -C a worktree remove b; rm -rf a d e
-		done`, historyOn...)
+	w.sh(program("githash/long_names.bash"), historyOn...)
 }
 
 // TestOtherHashesGo: such a repository is removed at once by a later run, whatever its index

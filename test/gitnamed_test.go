@@ -132,12 +132,7 @@ func TestGitWorksBesideWhatItNames(t *testing.T) {
 	w.repository()
 	w.outsideSh("mkdir -p tools src; echo x > src/x; printf '#!/bin/sh\\necho ran\\n' > tools/x; chmod +x tools/x; git add .; git commit -qm tools; git config core.hooksPath build/hooks; git config alias.x '!./tools/x'; " +
 		"git config alias.l '!ls src'; git config alias.m '!git log origin/main..main --format=%s | grep -v \"a\\|main\"'; git config --global alias.co checkout; git config --global core.pager 'less -FRX'")
-	out := w.sh(`set -e
-		git x; mkdir -p build/out; echo o > build/out/o; echo y > src/x; echo z > src/z; mkdir src/main; rm -r src/main
-		git add -A; git commit -qm two; git checkout -q -b topic; echo t > t; git add t; git commit -qm three
-		git checkout -q main; echo u > u; git add u; git commit -qm four; git rebase -q topic; git branch -d topic
-		git config user.name Ada; git config branch.main.vscode-merge-base origin/main; git remote add origin https://example.com/x; git tag v1
-		mv build built; mkdir build; rmdir build; mv tools/x tools/y 2>/dev/null && exit 1; echo more > tools/other; git stash -q -u; git stash pop -q; git status --short`, historyOn...)
+	out := w.sh(program("gitnamed/everyday_work.bash"), historyOn...)
 	if !strings.HasPrefix(out, "ran\n") || !strings.Contains(out, "tools/other") {
 		t.Errorf("got %q", out)
 	}

@@ -12,26 +12,7 @@ import (
 
 // odd makes things of all kinds with names of all kinds, and changes all of them
 // into one another and back, more than once within a step.
-const odd = `import os, socket, stat
-N = [b'-rf', b'a\nb', b'\xff\xfe', b'x' * 255, b'\\', b'. ', b'\x1b[31m', '\u202e'.encode(), b'*', b'..x']
-def make(p, k):
-    if k == 0: open(p, 'wb').write(p[:9])
-    elif k == 1: os.mkdir(p); open(p + b'/in', 'wb').write(b'in'); os.mkdir(p + b'/' + N[3]); os.symlink(b'/nonexistent/outside', p + b'/l')
-    elif k == 2: os.symlink(b'/outside/' + p[:200], p)
-    elif k == 3: os.mkfifo(p)
-    elif k == 4:
-        s = socket.socket(socket.AF_UNIX); d = os.open(os.path.dirname(p) or b'.', os.O_RDONLY); os.fchdir(d)
-        try: s.bind(os.path.basename(p))
-        except OSError: os.mkfifo(os.path.basename(p))
-        os.chdir(TOP)
-    elif k == 5: os.symlink(b'.', p)
-def gone(p):
-    if stat.S_ISDIR(os.lstat(p).st_mode):
-        for n in os.listdir(p): gone(p + b'/' + n)
-        os.rmdir(p)
-    else: os.unlink(p)
-TOP = os.getcwdb()
-`
+var odd = program("history_odd/odd.py")
 
 // TestUndoOfOddities: whatever became what within a step comes back, whatever it
 // is called, for root and for everybody.
@@ -42,14 +23,7 @@ func TestUndoOfOddities(t *testing.T) {
 		prepare := w.script(w.base+"/tool/prepare.py", odd+"for i, n in enumerate(N): make(n, i % 6)\n")
 		w.outsideSh("python3 " + prepare)
 		before := w.scene()
-		body := w.script(w.base+"/tool/odd.py", odd+`
-for turn in range(4):
-    for i, n in enumerate(N):
-        gone(n); make(n, (i + turn) % 6)
-    os.rename(N[0], N[1] + b'2'); os.rename(N[2], N[0]); os.rename(N[1] + b'2', N[2])
-    if turn == 2: os.mkdir(b'deep'); [os.rename(n, b'deep/' + n) for n in N[4:7]]; os.rename(b'deep', b'deeper'); [os.rename(b'deeper/' + n, n) for n in N[4:7]]
-os.chmod(b'deeper', 0o500); gone(N[7]); make(N[7], 1)
-`)
+		body := w.script(w.base+"/tool/odd.py", odd+program("history_odd/odd_steps.py"))
 		w.fine("run", "--read", body, "--", "python3", body)
 		after := w.scene()
 		for range 2 {
@@ -158,15 +132,7 @@ func TestUndoOfFarTimes(t *testing.T) {
 }
 
 // editor saves the files of a project in turn, in place and by a rename.
-const editor = `import os, time
-for i in range(10**6):
-    at = 'src/f%d.c' % (i % 30 + 1)
-    try:
-        with open(at + '~' * (i % 2), 'w') as f: f.write('saved %d\n' % i)
-        if i % 2: os.rename(at + '~', at)
-    except OSError: pass
-    time.sleep(0.002)
-`
+var editor = program("history_odd/editor.py")
 
 // TestUndoWhileSomebodySaves: an editor that saves, in place or by a rename, and
 // git outside, while steps are taken back and made again: what they wrote is in

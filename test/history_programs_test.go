@@ -83,18 +83,11 @@ var programSteps = []programStep{
 	{name: "kinds change places", script: "rm src/f1.c; mkdir -p src/f1.c/in; rm -r src/deep; ln -s /etc src/deep; rm src/dangling; echo x > src/dangling; rm src/pipe; echo y > src/pipe; mv src/f2.c empty/third; mv empty full; mkdir empty"},
 	{name: "renames in a circle", script: "mv src a; mv empty src; mv a empty; mv empty/deep src/deep; mv empty/f1.c x; mv empty/f2.c empty/f1.c; mv x empty/f2.c"},
 	{name: "attributes and lists", script: "setfacl -b src/f4.c; setfacl -m g:$(id -g):rw src/f6.c; setfacl -d -m u:$(id -u):rx src/deep; " + `python3 -c 'import os; os.removexattr("src/f5.c", "user.note"); os.setxattr("src/f7.c", "user.new", b"x" * 1000); os.setxattr("src/deep", "user.dir", b"other")'`},
-	{name: "held descriptors and mappings", script: python(`import mmap
-f = open('src/f1.c', 'r+b'); m = mmap.mmap(f.fileno(), 0); f.close(); os.rename('src/f1.c', 'src/renamed'); m[0:3] = b'abc'; m.flush()
-fd = os.open('src/f13.c', os.O_WRONLY | os.O_APPEND); os.unlink('src/f13.c'); os.write(fd, b'after'); os.close(fd)
-fd = os.open('src/f14.c', os.O_RDWR); os.write(fd, b'1'); os.fchmod(fd, 0o600); os.ftruncate(fd, 2); os.rename('src/f15.c', 'src/f14.c'); os.write(fd, b'2')`)},
-	{name: "a flood of small changes", script: python(`os.mkdir('many')
-for i in range(1500): open('many/%d' % i, 'w').write(str(i))
-for i in range(0, 1500, 2): os.unlink('many/%d' % i)
-for i in range(1, 1500, 4): os.rename('many/%d' % i, 'src/%d' % i)
-for i in range(1, 31): open('src/f%d.c' % i, 'a' if i != 2 else 'r').close()`)},
+	{name: "held descriptors and mappings", script: python(program("history_programs/held_descriptors_and_mappings.py"))},
+	{name: "a flood of small changes", script: python(program("history_programs/a_flood_of_small_changes.py"))},
 }
 
 // sqlite is a program that works on a database in WAL mode.
 func sqlite(work string) string {
-	return strings.TrimSuffix(python("import sqlite3\nc = sqlite3.connect('data.db'); c.execute('pragma journal_mode=wal'); c.execute('pragma wal_autocheckpoint=50')\n"+work), "\n")
+	return strings.TrimSuffix(python(program("history_programs/sqlite.py")+work), "\n")
 }

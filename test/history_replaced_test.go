@@ -100,28 +100,7 @@ func TestHistoryReplacedAtTheEnd(t *testing.T) {
 // race for the same names, is not listed as an edit of another program.
 func TestHistoryNoEditsByThreads(t *testing.T) {
 	w := newWorld(t, people()[0])
-	w.write(w.project+"/t.py", `
-import os, random, threading
-os.makedirs("tt", exist_ok=True)
-def work():
-    r = random.Random()
-    for i in range(200):
-        f, g = ("tt/f%d" % r.randrange(8) for _ in range(2))
-        try:
-            o = r.randrange(8)
-            if o == 0: open(f, "a").write("x%d" % i)
-            elif o == 1: open(f, "w").write("y%d" % i)
-            elif o == 2: os.unlink(f)
-            elif o == 3: os.rename(f, g)
-            elif o == 4: os.link(f, g)
-            elif o == 5: os.symlink(f, g)
-            elif o == 6: os.mknod(f)
-            elif o == 7: os.truncate(f, 3)
-        except OSError: pass
-threads = [threading.Thread(target=work) for _ in range(8)]
-for t in threads: t.start()
-for t in threads: t.join()
-`)
+	w.write(w.project+"/t.py", program("history_replaced/threads.py"))
 	for range 4 {
 		w.run("--history", "on", "--", "python3", "t.py")
 	}
@@ -157,13 +136,7 @@ func TestHistoryOnAnOverlay(t *testing.T) {
 func TestHistoryNoEditsByASecondName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, people()[0])
-	w.run("--history", "on", "--", "python3", "-c", `
-import os, time
-os.mknod("a"); os.link("a", "b")
-for name in "abab":
-    open(name, "a").write(name); time.sleep(.2)
-os.truncate("a", 1); os.unlink("b")
-`)
+	w.run("--history", "on", "--", "python3", "-c", program("history_replaced/a_second_name.py"))
 	if told := w.fine("show", "1"); strings.Contains(told, "\nedit ") {
 		t.Errorf("edits without an editor: %s", told)
 	}
@@ -175,12 +148,7 @@ func TestUndoModeByASecondName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.outsideSh("echo x > b; chmod 644 b; ln b c")
-	w.run("--history", "on", "--", "python3", "-c", `
-import os, time
-open("b", "a").write("y")
-time.sleep(.2)
-os.chmod("c", 0o444)
-`)
+	w.run("--history", "on", "--", "python3", "-c", program("history_replaced/mode_by_a_second_name.py"))
 	w.fine("undo")
 	w.outsideSh(`test "$(stat -c %a,%h b)" = 644,2; test "$(cat c)" = x; test b -ef c`)
 }

@@ -16,7 +16,7 @@ import (
 // place that writes down how it is called and with what on standard input.
 func (w *world) besideCarrel(agent ...string) (result, string) {
 	w.t.Helper()
-	stub := w.script(w.home+"/stub", "#!/bin/sh\necho \"$*\" >> ~/calls\nhead -c 4000 >> ~/events\necho >> ~/events\necho noise; echo noise >&2\nexit 2\n")
+	stub := w.script(w.home+"/stub", program("hooks/stub.sh"))
 	w.outsideSh("rm -f ~/calls ~/events")
 	args := []string{"--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/run", "--dir", "/run/carrel/bin",
 		"--ro-bind", stub, "/run/carrel/bin/carrel", "--die-with-parent", "--"}

@@ -13,15 +13,7 @@ import (
 )
 
 // guestTools are what hostile programs inside speak the protocol with.
-const guestTools = `
-import array, json, os, resource, signal, socket, subprocess, sys, time
-def connect():
-    s = socket.socket(socket.AF_UNIX); s.connect("/run/carrel/host.sock")
-    s.sendall(b'{"type":"Hello","version":1}\n'); return s
-def ask(s, fds=(), **r):
-    line = json.dumps(dict({"type": "Exec", "id": 1}, **r)).encode() + b"\n"
-    s.sendmsg([line], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
-`
+var guestTools = program("hostexec_attack/guest_tools.py")
 
 // TestHostileStreams: streams that nobody reads, or that somebody inside keeps open, hold
 // up neither the end of a workspace nor anybody's answer.
@@ -30,29 +22,13 @@ func TestHostileStreams(t *testing.T) {
 	w := newWorld(t, people()[1])
 	w.need("python3")
 	w.hostCommands("- hx\n")
-	full := guestTools + `
-os.mkfifo("/tmp/full"); f = os.open("/tmp/full", os.O_RDWR | os.O_NONBLOCK)
-try:
-    while True: os.write(f, b"x" * 65536)
-except BlockingIOError: pass
-os.set_blocking(f, True)
-s = connect(); ask(s, (f, f, f), command="xdg-open", stdio="passed")
-`
+	full := guestTools + program("hostexec_attack/full.py")
 	w.write(w.project+"/full.py", full+"time.sleep(0.3)\n")
 	begun := time.Now()
 	if r := w.run("--", "python3", "full.py"); r.code != 0 || time.Since(begun) > 20*time.Second {
 		t.Errorf("after %s: %s", time.Since(begun), r)
 	}
-	w.write(w.project+"/keep.py", guestTools+`
-signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGHUP, signal.SIG_IGN)
-l = socket.socket(socket.AF_UNIX); l.bind("keep.sock"); l.listen()
-give = 'import array,socket; s=socket.socket(socket.AF_UNIX); s.connect("keep.sock"); s.sendmsg([b"x"],[(socket.SOL_SOCKET,socket.SCM_RIGHTS,array.array("i",[1,2]))])'
-s = connect(); f = s.makefile("rb"); ask(s, command="hx", args=["-c", "python3 -c '" + give + "'"])
-c, _ = l.accept(); kept = c.recvmsg(1, 64)
-for line in f:
-    if json.loads(line)["type"] == "Exit": print("told", len(kept[1]), flush=True); break
-if len(sys.argv) > 1: time.sleep(1000)
-`)
+	w.write(w.project+"/keep.py", guestTools+program("hostexec_attack/keep.py"))
 	if got := w.sh("python3 keep.py"); got != "told 1\n" {
 		t.Errorf("kept open: %q", got)
 	}
@@ -105,21 +81,7 @@ func TestHostileEnd(t *testing.T) {
 	w := newWorld(t, people()[0])
 	w.need("python3")
 	w.hostCommands("- hx\n- {name: python3, timeout: 500ms}\n")
-	w.script(w.project+"/escape.py", `
-import os, resource, time
-def lower(n): resource.setrlimit(15, (n, resource.getrlimit(15)[1]))
-soft, hard = resource.getrlimit(15)
-lower(hard)
-if os.fork() == 0:
-    os.setsid()
-    os.execvp("sleep", ["sleep", "7002.1"])
-lower(soft - 1)
-if os.fork() == 0:
-    os.setsid()
-    os.execvp("sleep", ["sleep", "7002.2"])
-lower(hard)
-os.execvp("sleep", ["sleep", "7002.3"])
-`)
+	w.script(w.project+"/escape.py", program("hostexec_attack/escape.py"))
 	s := w.stays("a")
 	if got := s.sh("python3 escape.py; echo $?"); got != "124\n" {
 		t.Errorf("past its time: %q", got)

@@ -38,22 +38,7 @@ func TestHostCommand(t *testing.T) {
 		w.hostCommands("- name: hx\n  env: [NODE_ENV, 'npm_config_*']\n- {name: tac, args: ['-', '-b *']}\n- nosuch\n")
 		w.write(w.project+"/sub/f", "x\n")
 		w.setenv("OUTSIDE_SECRET", "s")
-		out := w.sh(`
-			echo "$(type -p hx)"
-			cd sub && hx -c 'echo "$PWD $HOME $0 $*"' 'a b' $'c\nd' '' $'\377' | od -c | tail -n +1 | md5sum
-			hx -c 'echo "$PWD"'
-			NODE_ENV=test npm_config_x=1 SECRET=1 LD_PRELOAD=/x LC_TIME=C hx -c 'echo "$NODE_ENV $npm_config_x [$SECRET$LD_PRELOAD$OUTSIDE_SECRET] $LC_TIME $CARREL"'
-			echo hello | hx -c 'read x; echo "got $x"'
-			hx -c 'cat; echo end' </dev/null
-			hx -c 'cat' <f
-			hx -c 'echo to a file' >../out; cat ../out
-			hx -c 'echo one; echo two >&2' 2>../err; cat ../err
-			hx -c 'exit 42'; echo $?
-			hx -c 'kill -TERM $$'; echo $?
-			tac -b f; tac f; echo $?
-			nosuch; echo $?
-			cd /tmp; hx -c true; echo $?
-			ls /run/carrel/shims; touch /run/carrel/shims/x 2>&1; true`)
+		out := w.sh(program("hostexec/host_command.bash"))
 		want := "/run/carrel/shims/hx\n"
 		if !strings.HasPrefix(out, want) {
 			t.Errorf("got %s", out)
@@ -184,18 +169,7 @@ func TestHostCommandWalls(t *testing.T) {
 		port, err := net.Listen("tcp", "127.0.0.1:0")
 		w.must(err)
 		defer port.Close()
-		script := w.write(w.project+"/try", fmt.Sprintf(`
-			cat ~/.ssh/id_x && echo SAW key
-			cat ~/notes && echo SAW notes
-			perl -MIO::Socket::UNIX -e 'exit !IO::Socket::UNIX->new(Peer=>shift)' %s && echo SAW socket
-			perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new(PeerAddr=>"127.0.0.1:%d")' && echo SAW port
-			kill -0 %d && echo SAW process
-			grep -qs sleep /proc/%d/comm && echo SAW its name
-			echo changed >> ~/.cargo/env && echo SAW cargo
-			[ -n "$(ls -A %s)" ] && echo SAW runtime
-			[ -e /run/carrel/host.sock ] && echo SAW protocol
-			unshare -Urm sh -c 'mount -t tmpfs x /mnt' && echo SAW mount
-			true`, socket, port.Addr().(*net.TCPAddr).Port, sleeper.Process.Pid, sleeper.Process.Pid, w.runtime))
+		script := w.write(w.project+"/try", fmt.Sprintf("socket=%s port=%d process=%d runtime=%s\n", socket, port.Addr().(*net.TCPAddr).Port, sleeper.Process.Pid, w.runtime)+program("hostexec/sees_what_is_outside.bash"))
 		if r := w.plain("bash", script); strings.Count(r.out, "SAW") < 9 {
 			t.Fatalf("canary: %s", r)
 		}

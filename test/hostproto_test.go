@@ -9,25 +9,7 @@ import (
 
 // workmuxGuest is a guest of workmux in Python, as the protocol's description has it; the
 // address is a path or host:port.
-const workmuxGuest = `
-import json, os, socket, sys
-def connect(at):
-    if at.startswith("/"):
-        s = socket.socket(socket.AF_UNIX); s.connect(at); return s
-    host, port = at.rsplit(":", 1)
-    return socket.create_connection((host, int(port)))
-def say(at, token, *requests):
-    s = connect(at); f = s.makefile("rwb")
-    for line in ({"token": token},) + requests:
-        f.write(json.dumps(line).encode() + b"\n")
-    f.flush()
-    for r in requests:
-        while True:
-            line = f.readline()
-            if not line: print("EOF"); return
-            m = json.loads(line); print(json.dumps(m, sort_keys=True, ensure_ascii=True))
-            if m["type"] not in ("ExecOutput", "ExecError", "Output"): break
-`
+var workmuxGuest = program("hostproto/workmux_guest.py")
 
 // TestHostProtocol: the dialects over the socket and, where rpc_host asks for it, TCP of
 // the workspace's own network; the built-in commands are among what can be asked for.
@@ -36,21 +18,7 @@ func TestHostProtocol(t *testing.T) {
 		w := newWorld(t, p)
 		w.need("python3")
 		w.hostCommands("- hx\nrpc_host: 127.0.0.1\n")
-		w.write(w.project+"/guest.py", workmuxGuest+`
-t = os.environ["WM_RPC_TOKEN"]
-at = os.environ["WM_RPC_HOST"] + ":" + os.environ["WM_RPC_PORT"]
-for where in ("/run/carrel/host.sock", at):
-    say(where, t, {"type": "Heartbeat"}, {"type": "SetStatus", "status": "working"}, {"type": "SetTitle", "title": "tests"},
-        {"type": "Exec", "command": "hx", "args": ["-c", "pwd; echo e >&2; echo $(id -u) > made; exit 7"]}, {"type": "Exec", "command": "rm", "args": []},
-        {"type": "Exec", "command": "xdg-open", "args": ["https://example.com/x"]},
-        {"type": "SpawnAgent", "prompt": "x", "branch_name": None, "background": None}, {"type": "Merge", "name": "x"}, {"type": "Close", "name": "x"}, {"type": "ClipboardRead", "mime": "image/png"})
-say(at, "0" * 64, {"type": "Exec", "command": "hx", "args": ["-c", "touch never"]})
-s = connect(at); f = s.makefile("rwb"); f.write(b'{"type":"Hello","version":1}\n'); f.flush(); print(f.readline().decode())
-s = connect("/run/carrel/host.sock"); f = s.makefile("rwb"); f.write(b'{"type":"Hello","version":1}\n{"type":"Exec","id":5,"command":"hx","args":["-c","read x; stty size; echo $x"],"tty":{"rows":7,"columns":70}}\n{"type":"Stdin","id":5,"data":"aGkK"}\n'); f.flush()
-for line in f:
-    m = json.loads(line); print(line.decode().strip())
-    if m["type"] in ("Exit", "Error"): break
-`)
+		w.write(w.project+"/guest.py", workmuxGuest+program("hostproto/guest.py"))
 		out := w.sh("python3 guest.py", "--network", "local")
 		both := []string{`{"type": "Ok"}`, `{"data": "` + w.project + `\n", "type": "ExecOutput"}`, `{"data": "e\n", "type": "ExecError"}`, `{"code": 7, "type": "ExecExit"}`,
 			`{"data": "\"rm\" is no host command\n", "type": "ExecError"}`, `{"code": 127, "type": "ExecExit"}`, "the link is kept for the person outside", `{"code": 4, "type": "ExecExit"}`,

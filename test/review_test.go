@@ -46,16 +46,8 @@ func TestAttacksInTwoRuns(t *testing.T) {
 		{name: "a closed directory under a deny", setup: "mkdir -p deep a/b; echo EVIL > deep/k.pem; echo EVIL > a/b/c", flags: []string{"--deny", "**/*.pem", "--deny", "a/b/c"},
 			first: "chmod 0 deep a/b a", second: "chmod 755 deep a a/b; cat deep/k.pem a/b/c", after: "chmod 755 deep a; chmod 755 a/b", evil: "EVIL"},
 		{name: "a path too long to name", setup: "mkdir deep; echo EVIL > deep/k.pem", flags: []string{"--deny", "**/*.pem"},
-			first: `python3 -c "
-import os
-top=os.open('.',os.O_DIRECTORY); fd=top; n='d'*200
-for i in range(25):
-    os.mkdir(n,dir_fd=fd); fd=os.open(n,os.O_DIRECTORY,dir_fd=fd)
-os.rename('deep','deep',src_dir_fd=top,dst_dir_fd=fd)"`,
-			second: `python3 -c "
-import os
-for i in range(25): os.chdir('d'*200)
-print(open('deep/k.pem').read())"`, evil: "EVIL"},
+			first:  `python3 -c "` + program("review/makes_a_long_path.py") + `"`,
+			second: `python3 -c "` + program("review/enters_a_long_path.py") + `"`, evil: "EVIL"},
 		{name: "the parent of a protected match", setup: "mkdir -p ci/x; echo ok > ci/x/build.sh", flags: []string{"--protect", "**/build.sh"},
 			first: "mv ci/x ci/y; mkdir -p ci/x; echo EVIL > ci/x/build.sh", after: "cat ci/x/build.sh", evil: "EVIL"},
 		{name: "a set-user-id file", first: "cp /bin/sh s; chmod 4755 s; chmod u+s s; stat -c 'mode %a' s", evil: "mode 4"},
@@ -148,12 +140,7 @@ func TestLinksOutOfTheProject(t *testing.T) {
 func TestFloodOfLinks(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.need("python3")
-	r := w.run("--", "python3", "-c", `
-import socket, json
-for i in range(2000):
-    s = socket.socket(socket.AF_UNIX); s.connect("/run/carrel/api.sock")
-    s.sendall(json.dumps({"operation": "open", "url": "ftp://x/" + "y"*5000}).encode() + b"\n"); s.recv(1); s.close()
-print("done")`)
+	r := w.run("--", "python3", "-c", program("review/flood_of_links.py"))
 	if r.out != "done\n" || len(r.err) > 200_000 || strings.Count(r.err, "denied:") > 100 {
 		t.Errorf("%d bytes, %d denials", len(r.err), strings.Count(r.err, "denied:"))
 	}

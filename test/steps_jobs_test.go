@@ -51,11 +51,7 @@ var background = []struct{ name, start, label string }{
 	{"in a subshell", `(bash server.sh) &`, "job: bash server.sh"},
 	{"with a program before it", `nohup env A=b bash server.sh > /tmp/out 2>&1 &`, "job: bash server.sh"},
 	{"a daemon", `(setsid sh -c 'bash server.sh < /dev/null > /tmp/out 2>&1 & exit') ; sleep 0.1`, "job: bash server.sh"},
-	{"a daemon of a daemon", `python3 -c 'import os
-if os.fork(): os._exit(0)
-os.setsid()
-if os.fork(): os._exit(0)
-os.execvp("bash", ["bash", "server.sh"])'; sleep 0.1`, "job: bash server.sh"},
+	{"a daemon of a daemon", "python3 -c '" + program("steps_jobs/a_daemon_of_a_daemon.py") + "'; sleep 0.1", "job: bash server.sh"},
 	{"a child of what is left", `(trap "" HUP; bash server.sh; :) &`, "job: bash -c "},
 }
 
@@ -310,15 +306,8 @@ func TestBurstsAndJobs(t *testing.T) {
 func TestJobsKeepWriting(t *testing.T) {
 	const waits = `touch /tmp/ready; until test -e /tmp/go; do sleep 0.02; done`
 	for name, c := range map[string]struct{ server, want string }{
-		"a descriptor": {`bash -c 'exec 5>> log; echo one >&5; ` + waits + `; echo two >&5; touch /tmp/two; sleep 60' &`, "start:log|job:log|edit:a"},
-		"a mapping": {`python3 -c '
-import ctypes, os, time
-f = open("log", "w+b"); f.write(b"one\n\n\n\n\n"); f.flush()
-c = ctypes.CDLL(None); c.mmap.restype = ctypes.c_void_p; c.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-m = c.mmap(None, 8, 3, 1, f.fileno(), 0); f.close()
-open("/tmp/ready", "w")
-while not os.path.exists("/tmp/go"): time.sleep(0.02)
-ctypes.memmove(m + 4, b"two\n", 4); open("/tmp/two", "w"); time.sleep(60)' &`, "start:log|job:log|edit:a"},
+		"a descriptor":      {`bash -c 'exec 5>> log; echo one >&5; ` + waits + `; echo two >&5; touch /tmp/two; sleep 60' &`, "start:log|job:log|edit:a"},
+		"a mapping":         {"python3 -c '" + program("steps_jobs/a_mapping.py") + "' &", "start:log|job:log|edit:a"},
 		"somebody else too": {`exec 6>> log; bash -c 'echo one >&6; ` + waits + `; echo two >&6; touch /tmp/two; sleep 60' &`, "start:log|edit:a log"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,13 +18,7 @@ func TestStepsByMarks(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.write(w.project+"/a", "1\n")
-		w.sh(`set -e; m() { /run/carrel/bin/carrel step "$@"; }
-m begin --label first; echo 2 > a; m end
-m begin --label second; exec 5>> log; echo one >&5; m end
-echo two >&5
-m begin --label third; echo three >&5; echo x > b
-m begin --label beside; echo 3 > a; m end; m end
-m end`)
+		w.sh(program("steps/steps_by_marks.bash"))
 		list := w.steps()
 		var labels []string
 		for _, s := range list {

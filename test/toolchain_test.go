@@ -9,13 +9,7 @@ import (
 
 // fakeDevbox stands for devbox, which makes environments from packages that it would
 // fetch: it makes one that can be told apart, and counts how often.
-const fakeDevbox = `#!/bin/bash
-[ "$1 $2" = "shellenv -c" ] || exit 3
-echo made >> "$3/made.txt"
-grep -q broken "$3/devbox.json" && exit 1
-echo "export FROM_DEVBOX='it is \"quoted\"
-and long' PATH='$3/tools':\$PATH; echo noise"
-`
+var fakeDevbox = program("toolchain/fake_devbox.bash")
 
 // TestToolchain: agents and host commands are in the project's environment, which is made
 // inside the walls and once for what describes it; their words are read by no shell.

@@ -107,14 +107,7 @@ func TestPython(t *testing.T) {
 		if out := w.sh(`python3 -c 'import tempfile, multiprocessing as m, socket, sqlite3, ssl; tempfile.mkstemp(); m.Lock(); socket.socketpair(); sqlite3.connect("x.db").execute("create table t(a)"); print("fine")'`); out != "fine\n" {
 			t.Errorf("the standard library: %q", out)
 		}
-		w.write(w.project+"/aio.py", `import asyncio
-async def main():
-    p = await asyncio.create_subprocess_exec("echo", "child", stdout=asyncio.subprocess.PIPE)
-    print((await p.communicate())[0].decode().strip())
-    loop = asyncio.get_running_loop()
-    print(await loop.run_in_executor(None, lambda: "thread"))
-asyncio.run(main())
-`)
+		w.write(w.project+"/aio.py", program("tools_languages/aio.py"))
 		if out := w.sh("python3 aio.py"); out != "child\nthread\n" {
 			t.Errorf("asyncio: %q", out)
 		}
@@ -179,8 +172,8 @@ func TestGo(t *testing.T) {
 	w.setenv("GOFLAGS", "-mod=mod")
 	w.setenv("GOTOOLCHAIN", "local")
 	w.write(w.project+"/go.mod", "module desk\n\ngo 1.21\n")
-	w.write(w.project+"/main.go", "package main\n\nimport \"fmt\"\n\nfunc Two() int { return 2 }\n\nfunc main() { fmt.Println(\"built\", Two()) }\n")
-	w.write(w.project+"/main_test.go", "package main\n\nimport (\"testing\"; \"os\")\n\nfunc TestTwo(t *testing.T) { if Two() != 2 { t.Fail() }; os.WriteFile(t.TempDir()+\"/x\", nil, 0o600) }\n")
+	w.write(w.project+"/main.go", program("tools_languages/main.go"))
+	w.write(w.project+"/main_test.go", program("tools_languages/main_test.go"))
 	flags := []string{"--env", "GOTOOLCHAIN", "--env", "GOFLAGS", "--read", root}
 	got := w.sh("CGO_ENABLED=0 go build -o desk . && ./desk && CGO_ENABLED=0 go vet . && CGO_ENABLED=0 go install . && desk", flags...)
 	if got != "built 2\nbuilt 2\n" {
@@ -203,7 +196,7 @@ func TestMakeAndCompiler(t *testing.T) {
 	if out := w.sh("make -s -j4 && cat out.txt && make -q && echo current"); out != "MADE\ncurrent\n" {
 		t.Errorf("make: %q", out)
 	}
-	w.write(w.project+"/x.c", "#include <stdio.h>\n#include <pthread.h>\nstatic void *f(void *p) { return p; }\nint main() { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); puts(\"compiled\"); }\n")
+	w.write(w.project+"/x.c", program("tools_languages/x.c"))
 	if out := w.sh("gcc -pthread -o x x.c && ./x && cp x /tmp/x && /tmp/x"); out != "compiled\ncompiled\n" {
 		t.Errorf("gcc: %q", out)
 	}
@@ -284,18 +277,7 @@ func TestLocalNetwork(t *testing.T) {
 		if out := w.sh("python3 -m http.server --bind 127.0.0.1 8000 >/dev/null 2>&1 & for i in $(seq 100); do curl -s http://127.0.0.1:8000/index.html && break; sleep 0.05; done; curl -s http://localhost:8000/index.html; kill %1", "--network", "local"); out != "servedserved" {
 			t.Errorf("http.server: %q", out)
 		}
-		w.write(w.project+"/aio.py", `import asyncio
-async def serve(r, w):
-    w.write(await r.readline()); await w.drain(); w.close()
-async def main():
-    for host in ("127.0.0.1", "::1", "localhost"):
-        s = await asyncio.start_server(serve, host, 0)
-        port = s.sockets[0].getsockname()[1]
-        r, w = await asyncio.open_connection(host, port)
-        w.write(b"ping\n"); print((await r.readline()).decode().strip(), host)
-        s.close()
-asyncio.run(main())
-`)
+		w.write(w.project+"/aio.py", program("tools_languages/aio_servers.py"))
 		if out := w.sh("python3 aio.py", "--network", "local"); out != "ping 127.0.0.1\nping ::1\nping localhost\n" {
 			t.Errorf("asyncio: %q", out)
 		}

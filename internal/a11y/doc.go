@@ -39,7 +39,7 @@
 // answer counts only from whom was asked and only with the type that was asked for,
 // names and paths are checked before they are used again, and everything that repeats
 // has a bound. One program gets its own time, nodes and bytes; where it wastes them
-// its [App] has a Problem, and the others lose nothing. Nodes of another program count
+// its [Application] has a Problem, and the others lose nothing. Nodes of another program count
 // as children only if they say so themselves. What is printed is quoted.
 //
 // # What toolkits do not do

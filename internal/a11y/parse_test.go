@@ -163,7 +163,7 @@ func TestLinesStayLines(t *testing.T) {
 		root.Children = []*Node{{
 			Ref: Ref{":1.5", objects + "1"}, Role: said, Name: said, Description: said, Text: said, Actions: []string{said}, parent: root, depth: 1,
 		}}
-		tree := &Tree{Apps: []*App{{Ref: root.Ref, Name: said, Toolkit: said, Problem: said, Root: root}}, Problem: said}
+		tree := &Tree{Apps: []*Application{{Ref: root.Ref, Name: said, Toolkit: said, Problem: said, Root: root}}, Problem: said}
 		var b strings.Builder
 		if err := tree.WriteText(&b); err != nil {
 			t.Fatal(err)

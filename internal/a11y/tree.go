@@ -55,13 +55,13 @@ func (o Options) withDefaults() Options {
 
 // Tree is what all programs showed at one time.
 type Tree struct {
-	Apps []*App `json:"apps"`
+	Apps []*Application `json:"apps"`
 	// Problem says why there may be more applications than these, empty if there are not.
 	Problem string `json:"problem,omitempty"`
 }
 
-// App is one program on the accessibility bus.
-type App struct {
+// Application is one program on the accessibility bus.
+type Application struct {
 	Ref     Ref    `json:"ref"`
 	Name    string `json:"name"`
 	PID     uint32 `json:"pid,omitempty"` // as the bus sees it, so of the namespace inside; 0 where it does not say
@@ -115,7 +115,7 @@ type Node struct {
 }
 
 // Tree asks all programs for what they show. The error is of the bus; what one
-// program does not tell is a problem of that [App] alone.
+// program does not tell is a problem of that [Application] alone.
 func (b *Bus) Tree(ctx context.Context, o Options) (*Tree, error) {
 	o = o.withDefaults()
 	refs, problem, err := b.applications(ctx)
@@ -123,7 +123,7 @@ func (b *Bus) Tree(ctx context.Context, o Options) (*Tree, error) {
 		return nil, err
 	}
 	t := &Tree{Problem: problem}
-	apps := make([]*App, len(refs))
+	apps := make([]*Application, len(refs))
 	var left nodeBudget
 	left.n = maxTotal
 	var all sync.WaitGroup
@@ -138,7 +138,7 @@ func (b *Bus) Tree(ctx context.Context, o Options) (*Tree, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t.Apps = slices.DeleteFunc(apps, func(a *App) bool { return a == nil })
+	t.Apps = slices.DeleteFunc(apps, func(a *Application) bool { return a == nil })
 	return t, nil
 }
 
@@ -171,8 +171,8 @@ func (b *Bus) applications(ctx context.Context) (refs []Ref, problem string, err
 }
 
 // app reads one application, nil where it was not asked for.
-func (b *Bus) app(ctx context.Context, ref Ref, o Options, left *nodeBudget) *App {
-	a := &App{Ref: ref}
+func (b *Bus) app(ctx context.Context, ref Ref, o Options, left *nodeBudget) *Application {
+	a := &Application{Ref: ref}
 	// The bus knows the process; a program that hangs is told with it.
 	if vs, err := b.conn.Ask(ctx, dbus.ToBus("GetConnectionUnixProcessID", "u", ref.bus)); err == nil {
 		a.PID, _ = vs[0].(uint32)
@@ -219,7 +219,7 @@ func problem(err error, had time.Duration) string {
 
 // All calls yield for each node of the application, parents before children, until
 // that says no.
-func (a *App) All(yield func(*Node) bool) {
+func (a *Application) All(yield func(*Node) bool) {
 	if a.Root == nil {
 		return
 	}

@@ -20,7 +20,7 @@ type walk struct {
 	bus     *Bus
 	options Options
 	left    *nodeBudget
-	app     *App
+	app     *Application
 	cache   map[Ref]*item
 	seen    map[Ref]bool
 	bytes   int // of texts so far

@@ -10,7 +10,7 @@
 //   - recognise: to find, by [Recognise], which agent an argv starts. An agent
 //     gets its logins and its hosts only when it is recognised, so this is a
 //     decision about trust: the program, script or package that would run must
-//     lie outside the project, because whoever writes the project could
+//     lie outside the project, because those who write the project could
 //     otherwise name any program "claude".
 //   - config: places that are host truth (settings, hooks, commands, plugins,
 //     MCP servers). They are copied in at each start and what changes inside is

@@ -19,23 +19,23 @@ const (
 // Desktop is one request about it.
 type Desktop struct {
 	// desktop-see:
-	Shot    *Shot         `json:"shot,omitempty"`
-	Windows *Windows      `json:"windows,omitempty"`
-	Pointer bool          `json:"pointer,omitempty"`
-	Still   *Still        `json:"still,omitempty"`
-	Paste   *Clip         `json:"paste,omitempty"` // read a selection
-	Tree    *Tree         `json:"tree,omitempty"`
-	Record  *Record       `json:"record,omitempty"`
-	Size    bool          `json:"size,omitempty"`
-	Told    *ComputerSize `json:"told,omitempty"` // the size that a model is to be told
+	Shot        *Shot         `json:"shot,omitempty"`
+	Windows     *Windows      `json:"windows,omitempty"`
+	Pointer     bool          `json:"pointer,omitempty"`
+	ScreenWait  *ScreenWait   `json:"still,omitempty"`
+	Paste       *Clip         `json:"paste,omitempty"` // read a selection
+	Tree        *Tree         `json:"tree,omitempty"`
+	Record      *Record       `json:"record,omitempty"`
+	Size        bool          `json:"size,omitempty"`
+	PictureSize *ComputerSize `json:"told,omitempty"` // the size that a model is to be told
 
 	// desktop-do:
-	Steps   []DesktopStep `json:"steps,omitempty"`
-	Window  *WindowChange `json:"window,omitempty"`
-	Copy    *Clip         `json:"copy,omitempty"` // set a selection; the content comes as a descriptor
-	Action  *Computer     `json:"action,omitempty"`
-	Resize  *[2]int       `json:"resize,omitempty"` // width and height in pixels
-	Element *Element      `json:"element,omitempty"`
+	Steps   []DesktopInput `json:"steps,omitempty"`
+	Window  *WindowChange  `json:"window,omitempty"`
+	Copy    *Clip          `json:"copy,omitempty"` // set a selection; the content comes as a descriptor
+	Action  *Computer      `json:"action,omitempty"`
+	Resize  *[2]int        `json:"resize,omitempty"` // width and height in pixels
+	Element *Element       `json:"element,omitempty"`
 }
 
 // Shot is a picture that is wanted. Lengths are in pixels.
@@ -63,8 +63,8 @@ type Windows struct {
 	Millis int    `json:"millis,omitempty"`
 }
 
-// Still waits until a part of the screen changes, or has been still for a while.
-type Still struct {
+// ScreenWait waits until a part of the screen changes, or has been still for a while.
+type ScreenWait struct {
 	Area    *[4]int `json:"area,omitempty"` // nil is the screen
 	Changes bool    `json:"changes,omitempty"`
 	Quiet   int     `json:"quiet,omitempty"`  // milliseconds without a change
@@ -78,8 +78,8 @@ type Clip struct {
 	Targets   bool   `json:"targets,omitempty"`   // list its formats
 }
 
-// DesktopStep is one thing that a person does with mouse or keyboard.
-type DesktopStep struct {
+// DesktopInput is one thing that a person does with mouse or keyboard.
+type DesktopInput struct {
 	Do        string  `json:"do"` // move, click, press, release, drag, scroll, key, type, pause
 	At        *[2]int `json:"at,omitempty"`
 	From      *[2]int `json:"from,omitempty"` // drag

@@ -219,20 +219,20 @@ const (
 	EventDisplay     = "display"      // the virtual display is ready, or was let go
 	EventDisplayLost = "display_lost" // its server ended by itself
 
-	EventScreenshot     = "screenshot"
-	EventDesktopInput   = "desktop_input" // what was done, and how many characters were typed
-	EventWindow         = "window"
-	EventCopied         = "clipboard_set"
-	EventClipboardSent  = "clipboard_sent"  // by a person, from their desktop; its kind and size
-	EventClipboardTaken = "clipboard_taken" // by a person, to their desktop; likewise
-	EventClipboardLent  = "clipboard_lent"  // of the person's desktop, after their key for pasting; likewise
-	EventSound          = "sound"           // a program inside had one played outside, by its name
-	EventNotification   = "notification"    // it had one shown there; its title
-	EventLink           = "link"            // it wanted one opened
-	EventElement        = "accessibility"
-	EventRecord         = "record"
-	EventWatch          = "watch"           // a watch begins or ends, a viewer comes or goes
-	EventDisplayRefused = "display_refused" // what a program wanted of it and did not get
+	EventScreenshot      = "screenshot"
+	EventDesktopInput    = "desktop_input" // what was done, and how many characters were typed
+	EventWindow          = "window"
+	EventCopied          = "clipboard_set"
+	EventClipboardSent   = "clipboard_sent"  // by a person, from their desktop; its kind and size
+	EventClipboardTaken  = "clipboard_taken" // by a person, to their desktop; likewise
+	EventClipboardPasted = "clipboard_lent"  // of the person's desktop, after their key for pasting; likewise
+	EventSound           = "sound"           // a program inside had one played outside, by its name
+	EventNotification    = "notification"    // it had one shown there; its title
+	EventLink            = "link"            // it wanted one opened
+	EventElement         = "accessibility"
+	EventRecord          = "record"
+	EventWatch           = "watch"           // a watch begins or ends, a viewer comes or goes
+	EventDisplayRefused  = "display_refused" // what a program wanted of it and did not get
 
 	EventHostExec = "host_exec" // a host command has ended, with what status
 

@@ -41,7 +41,7 @@ func Denial(op string, err error) *api.Denial {
 	}
 	r := refusals[0]
 	return &api.Denial{Time: time.Now(), Code: api.CodeCeiling, Operation: op, Subject: r.Requested, Rule: string(r.Dimension), Source: r.Source.String(),
-		Message: err.Error(), Hint: "ask for " + r.Allowed + " or less; whoever wrote the ceiling can widen it"}
+		Message: err.Error(), Hint: "ask for " + r.Allowed + " or less; the author of the ceiling can widen it"}
 }
 
 // CheckUndo says why the ceilings do not let callers do something with the history, nil
@@ -81,5 +81,5 @@ func Of(l *config.Loaded) Under {
 func Beyond(op string, dim policy.Dimension, requested, allowed string, by policy.Source) *api.Denial {
 	return &api.Denial{Time: time.Now(), Code: api.CodeCeiling, Operation: op, Subject: requested, Rule: string(dim), Source: by.String(),
 		Message: fmt.Sprintf("%s: %s asks for %s, the ceiling %s allows %s", dim, op, requested, by, allowed),
-		Hint:    "whoever wrote the ceiling can allow it; no flag, profile or caller can"}
+		Hint:    "the author of the ceiling can allow it; no flag, profile or caller can"}
 }

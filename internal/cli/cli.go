@@ -107,7 +107,7 @@ func newRoot(env *cmdenv.Env, args []string) *cobra.Command {
 		Short:         "Run AI coding agents, or any command, behind walls",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Long: `carrel gives a command a private desk on this machine: it sees the project and
+		Long: `carrel gives a command a private workspace on this machine: it sees the project and
 the tools it needs and no secrets, and everything else is out of its reach.
 
 carrel AGENT [ARG...] starts an agent that it knows, with its own settings and login:

@@ -274,7 +274,7 @@ func (h Host) finish(store *store, rec *record) (did, kept []string, err error) 
 			hash := hashOf(text)
 			return hash == state.Before || hash == state.After
 		}) {
-			kept = append(kept, "what somebody wrote while carrel was killed is in "+name)
+			kept = append(kept, "what another program wrote while carrel was killed is in "+name)
 		}
 	}
 	slices.Sort(kept)

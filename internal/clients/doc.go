@@ -17,7 +17,7 @@
 // All edits of a file are made as text, one after the other, and written at once;
 // see package settings. Everything is planned for all clients before the first
 // byte is written. The record says before the first write what is going to
-// happen, so that whoever comes after a kill finishes it; every step of it can be
+// happen, so that the next run after a kill finishes it; every step of it can be
 // done twice.
 //
 // # While serving

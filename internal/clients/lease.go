@@ -64,7 +64,7 @@ func (h Host) Serve(client string) (*Lease, error) {
 	if l.file, err = ownfile.Open(l.dir, fresh, os.O_RDWR|os.O_CREATE|os.O_EXCL); err == nil {
 		var got bool
 		if got, err = ownfile.TryLock(l.file); err == nil && !got {
-			err = errors.New("somebody holds it already")
+			err = errors.New("another process holds it already")
 		}
 		if err == nil {
 			_, err = l.file.Write(text)
@@ -176,7 +176,7 @@ func (h Host) Refuses(client string, always bool, event []byte) (string, error) 
 			return "", err
 		}
 	}
-	return fmt.Sprintf("%s is not to be used here: it works outside the desk, without walls and undo. Use the tools of the MCP server carrel instead (Bash, read_file, write_file, edit_file, glob, grep).", call.Tool), nil
+	return fmt.Sprintf("%s is not to be used here: it works outside the workspace, without walls and undo. Use the tools of the MCP server carrel instead (Bash, read_file, write_file, edit_file, glob, grep).", call.Tool), nil
 }
 
 // served tells whether a server of the client that asks is there: one whose

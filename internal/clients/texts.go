@@ -7,21 +7,21 @@ import (
 	"carrel/internal/hooks"
 )
 
-// skill is what an agent is told of its desk. Its first lines are always sent
+// skill is what an agent is told of its workspace. Its first lines are always sent
 // to the model, the rest when the agent asks for it.
 const skill = `---
 name: carrel
-description: How to use your desk. Use this when you run commands, change files or need a screen with the carrel tools (Bash, read_file, edit_file, undo, screenshot and others).
+description: How to use your workspace. Use this when you run commands, change files or need a screen with the carrel tools (Bash, read_file, edit_file, undo, screenshot and others).
 ---
 
-# Your desk
+# Your workspace
 
 The tools of the MCP server "carrel" work in a workspace: the project is there, other
 files of the machine mostly are not, and the network is limited.
 
 - Commands: Bash. Long ones with run_in_background; then app_log, app_wait, app_kill.
 - Files: read_file, write_file, edit_file, list_directory, glob, grep. Prefer them to the
-  client's own file and shell tools, which work outside the desk, without walls and undo.
+  client's own file and shell tools, which work outside the workspace, without walls and undo.
 - Every call that changes files is a step. undo_preview shows what taking steps back would
   do, undo does it, redo brings them again. Undo your own mistakes instead of repairing them.
 - Programs with windows run on a hidden display: app_launch, screenshot, observe, input.

@@ -207,7 +207,7 @@ func (w *work) take(path, content string) error {
 		return nil
 	case string(e.before) != content && !w.wrote(path, e.before):
 		if w.old.Own[path] != "" {
-			w.notes = append(w.notes, path+" was changed by somebody else and stays")
+			w.notes = append(w.notes, path+" was changed by another program and stays")
 		}
 		return nil
 	}
@@ -305,7 +305,7 @@ func (w *work) forgotten() error {
 		return nil // told where it is edited
 	}
 	if have = slices.DeleteFunc(have, func(tool string) bool { return !slices.Contains(w.c.deny, tool) }); len(have) > 0 {
-		w.notes = append(w.notes, fmt.Sprintf("%s still denies %s: nobody remembers whether you or carrel did that; take out by hand what is not yours", w.p.settings, strings.Join(have, ", ")))
+		w.notes = append(w.notes, fmt.Sprintf("%s still denies %s: it is not known whether you or carrel did that; take out by hand what is not yours", w.p.settings, strings.Join(have, ", ")))
 	}
 	return nil
 }
@@ -318,7 +318,7 @@ func (w *work) removeServer() error {
 	return w.change(w.p.servers, func(text []byte) ([]byte, error) {
 		found, err := w.p.find(text, w.r.Name)
 		if err == nil && found.there && w.known && !found.ours(w.c, w.h.Program, w.old.Program) {
-			w.notes = append(w.notes, fmt.Sprintf("the server %q in %s was changed by somebody else and stays", w.r.Name, w.p.servers))
+			w.notes = append(w.notes, fmt.Sprintf("the server %q in %s was changed by another program and stays", w.r.Name, w.p.servers))
 		}
 		if err != nil || !found.ours(w.c, w.h.Program, w.old.Program) {
 			return text, err

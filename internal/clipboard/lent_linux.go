@@ -112,7 +112,7 @@ func (l *lent) read(ctx context.Context, selection, kind string) (data []byte, o
 }
 
 func (l *lent) tell(format string, args ...any) {
-	l.emit(api.Event{Kind: api.EventClipboardLent, Text: "the person's clipboard was " + fmt.Sprintf(format, args...)})
+	l.emit(api.Event{Kind: api.EventClipboardPasted, Text: "the person's clipboard was " + fmt.Sprintf(format, args...)})
 }
 
 func shownKind(kind string) string {

@@ -18,7 +18,7 @@
 // read: [!!binary L2RhdGEv/w==]. A relative path in a file is relative to the
 // project, in whichever file it stands.
 //
-// The project's file is written by whoever the repository comes from, and by
+// The project's file is written by the authors of the repository, and by
 // the agent: it is opened without following symlinks, and the keys that belong
 // to the user are ignored in it with a warning.
 //

@@ -43,7 +43,7 @@ func ceilingFields() []field {
 			doc: "The most nesting.",
 			put: func(t *target, v value) { t.ceiling.Nested = textValue[policy.Nesting](v) }},
 		{key: "history", typ: typeEnum, enum: []string{"on", "off"},
-			doc: "on: nobody may turn the history off.",
+			doc: "on: the history may not be turned off.",
 			put: func(t *target, v value) { t.ceiling.History = textValue[policy.HistoryMode](v) }},
 		{key: "secrets", typ: typeEnum, enum: []string{"strict", "masked"},
 			doc: "strict: each open for reading is looked at, so that no secret is read that came a moment ago.",

@@ -93,7 +93,7 @@ func networkCeiling() []field {
 				t.ceiling.UnixSockets = append(t.ceiling.UnixSockets, *textValue[string](v))
 			}},
 		{key: "on_unknown", typ: typeEnum, enum: unknownWords,
-			doc: "deny: nobody may be asked for more hosts. Where it may be asked, nothing is given that allow_hosts does not list.",
+			doc: "deny: no person is asked for more hosts. Where it may be asked, nothing is given that allow_hosts does not list.",
 			put: func(t *target, v value) { t.ceiling.OnUnknown = textValue[policy.OnUnknown](v) }},
 	}
 }

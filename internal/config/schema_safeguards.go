@@ -15,7 +15,7 @@ func safeguardFields() []field {
 	}
 	return []field{
 		{key: "then", typ: typeEnum, enum: []string{"notify", "ask"},
-			doc: "What happens beyond a bound: notify tells it at the end of the run and to `carrel approvals --follow`; ask holds the change and freezes the workspace until somebody has answered; a no holds for the rest of the step. What the steps of the last ten minutes did counts, too: where a step ends is up to the command. notify where it is not said.",
+			doc: "What happens beyond a bound: notify tells it at the end of the run and to `carrel approvals --follow`; ask holds the change and freezes the workspace until a person has answered; a no holds for the rest of the step. What the steps of the last ten minutes did counts, too: where a step ends is up to the command. notify where it is not said.",
 			put: func(t *target, v value) { t.settings.Safeguards.Then = textValue[string](v) }},
 		{key: "removed_files", typ: typeCount,
 			doc: "How many files a step may remove. 1000 where it is not said.",

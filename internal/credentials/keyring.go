@@ -57,7 +57,7 @@ type Keyring struct {
 	c      Config
 	uses   []policy.CredentialUse // keys of ssh by their fingerprints
 	prints map[string]string      // those, by what the person wrote
-	agent  *keys.Agent            // the filter; nil where no key of ssh may be used
+	agent  *keys.SSHAgent         // the filter; nil where no key of ssh may be used
 	signer string                 // of commits, as git names it; "" for none
 
 	socket   *keys.AgentSocket
@@ -99,7 +99,7 @@ func Open(c Config) (*Keyring, error) {
 	if !k.lendsAgent() {
 		return k, nil
 	}
-	k.agent = &keys.Agent{Known: knownHosts(c.Home), Allowed: k.allowed, Used: k.used, Refused: k.refuse, Dial: func(ctx context.Context) (net.Conn, error) {
+	k.agent = &keys.SSHAgent{Known: knownHosts(c.Home), Allowed: k.allowed, Used: k.used, Refused: k.refuse, Dial: func(ctx context.Context) (net.Conn, error) {
 		if k.socket == nil {
 			return nil, errors.New("no ssh agent is running outside")
 		}

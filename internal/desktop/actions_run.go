@@ -37,9 +37,9 @@ func (d *Desktop) Computer() *Computer { return &Computer{d: d} }
 // scalingTargets are the sizes of Anthropic's reference implementation.
 var scalingTargets = []image.Point{{1024, 768}, {1280, 800}, {1366, 768}}
 
-// Told is the size of the pictures, which is to be told to the model as
+// PictureSize is the size of the pictures, which is to be told to the model as
 // display_width_px and display_height_px.
-func (c *Computer) Told(ctx context.Context) (image.Point, error) {
+func (c *Computer) PictureSize(ctx context.Context) (image.Point, error) {
 	screen, err := c.d.extent(ctx)
 	if err != nil {
 		return image.Point{}, err
@@ -127,8 +127,8 @@ func (c *Computer) look(ctx context.Context, told image.Point) (Result, error) {
 }
 
 // step is what an action means for mouse and keyboard.
-func (c *Computer) step(ctx context.Context, a Action) (Step, error) {
-	click := func(b Button, count int) (Step, error) {
+func (c *Computer) step(ctx context.Context, a Action) (Input, error) {
+	click := func(b Button, count int) (Input, error) {
 		return Click{At: a.Coordinate, Button: b, Count: count, Keys: a.Text}, nil
 	}
 	switch a.Name {

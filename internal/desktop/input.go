@@ -11,29 +11,29 @@ import (
 	"github.com/jezek/xgb/xproto"
 )
 
-// Step is one thing that a person does with mouse or keyboard: [Move],
+// Input is one thing that a person does with mouse or keyboard: [Move],
 // [Click], [Press], [Release], [Drag], [Scroll], [Keys], [Text] or [Pause]. Points
 // are pixels of the screen; 0,0 is its left upper corner.
-type Step interface {
+type Input interface {
 	// check looks at what was given, before anything is done.
 	check(screen image.Point) error
 	run(ctx context.Context, s *hands) error
 }
 
-// StepError is an error of one step. Those before it were done, those after it
+// InputError is an error of one input. Those before it were done, those after it
 // were not begun.
-type StepError struct {
+type InputError struct {
 	Index int // counted from 0
 	Err   error
 }
 
-func (e *StepError) Error() string { return fmt.Sprintf("step %d: %v", e.Index+1, e.Err) }
+func (e *InputError) Error() string { return fmt.Sprintf("input %d: %v", e.Index+1, e.Err) }
 
 // Unwrap gives the error itself.
-func (e *StepError) Unwrap() error { return e.Err }
+func (e *InputError) Unwrap() error { return e.Err }
 
-// maxSteps bounds one batch.
-const maxSteps = 1000
+// maxInputs bounds one batch.
+const maxInputs = 1000
 
 // inputState is what stays between two batches.
 type inputState struct {
@@ -42,9 +42,9 @@ type inputState struct {
 	buttons []byte // pressed by Press and not released yet, in order
 }
 
-// Input does steps one after the other and returns when the server has taken
-// the last. All steps are checked first: a batch with a mistake does nothing.
-// The first error ends it, as a [*StepError]. Two batches never mix.
+// Input does inputs one after the other and returns when the server has taken
+// the last. All are checked first: a batch with a mistake does nothing.
+// The first error ends it, as a [*InputError]. Two batches never mix.
 //
 // At the end, also after an error or when the context ends, all keys are
 // released; buttons that [Press] holds stay down until a [Release], unless the
@@ -53,9 +53,9 @@ type inputState struct {
 //
 // That the server has taken the input does not say that a program has read it
 // already.
-func (d *Desktop) Input(ctx context.Context, steps ...Step) (err error) {
-	if len(steps) > maxSteps {
-		return fmt.Errorf("%d steps in one batch: at most %d", len(steps), maxSteps)
+func (d *Desktop) Input(ctx context.Context, steps ...Input) (err error) {
+	if len(steps) > maxInputs {
+		return fmt.Errorf("%d inputs in one batch: at most %d", len(steps), maxInputs)
 	}
 	if _, err := d.opcode("XTEST"); err != nil {
 		return fmt.Errorf("sending input: %w", err)
@@ -66,7 +66,7 @@ func (d *Desktop) Input(ctx context.Context, steps ...Step) (err error) {
 	}
 	for i, step := range steps {
 		if err := step.check(screen); err != nil {
-			return &StepError{i, err}
+			return &InputError{i, err}
 		}
 	}
 	select {
@@ -81,7 +81,7 @@ func (d *Desktop) Input(ctx context.Context, steps ...Step) (err error) {
 	defer func() { err = errors.Join(err, s.end(ctx, err != nil)) }()
 	for i, step := range steps {
 		if err := step.run(ctx, s); err != nil {
-			return &StepError{i, err}
+			return &InputError{i, err}
 		}
 	}
 	return nil

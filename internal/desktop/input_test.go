@@ -157,7 +157,7 @@ func TestBatchStopsAndReleases(t *testing.T) {
 	seen := s.events(t)
 	// Checked before anything is done.
 	err := d.Input(t.Context(), Move{image.Point{50, 50}}, Press{Button: Left}, Move{image.Point{1920, 0}})
-	var step *StepError
+	var step *InputError
 	if !errors.As(err, &step) || step.Index != 2 || !strings.Contains(err.Error(), "1920x1080") {
 		t.Errorf("a point beyond the screen: %v", err)
 	}

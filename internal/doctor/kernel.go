@@ -20,7 +20,7 @@ var costs = []struct{ floor, lacks string }{
 	{floorOverlay, "caches of package managers are read-only"},
 	{floorRun, "no command can run (no mount_setattr)"},
 	{floorHistory, "no history of changes, no undo (--history off)"},
-	{floorFiles, "no second layer behind the mounts (Landlock)"},
+	{floorFiles, "no Landlock behind the mounts"},
 	{floorScopes, "abstract sockets of the host are in reach with --network open"},
 }
 
@@ -69,7 +69,7 @@ func (p *patient) landlock() Check {
 	abi, err := p.Landlock()
 	if err != nil {
 		c.Needed = true
-		return c.refused(Missing, err, "whether the second layer holds cannot be told").
+		return c.refused(Missing, err, "whether Landlock holds cannot be told").
 			with(remedy{cause: CauseFilter, fix: "whatever filters system calls here (a container, systemd) has to let landlock_create_ruleset through"})
 	}
 	c.Found = fmt.Sprintf("ABI %d", abi)
@@ -77,10 +77,10 @@ func (p *patient) landlock() Check {
 	switch {
 	case abi == 0:
 		c.Status, c.Found = Weak, "none"
-		c.Means = "the mounts hold alone, without a second layer behind them"
+		c.Means = "the mounts hold alone, without Landlock behind them"
 		r.fix = "boot with landlock in lsm= (cat /sys/kernel/security/lsm), on a kernel with CONFIG_SECURITY_LANDLOCK=y"
 	case abi < 3:
-		c.Status, c.Means, r.fix = Weak, "no second layer for files: it would not stop truncate", "use Linux "+floorFiles+" or newer"
+		c.Status, c.Means, r.fix = Weak, "no Landlock for files: it would not stop truncate", "use Linux "+floorFiles+" or newer"
 	case abi < 6:
 		c.Status, c.Means, r.fix = Weak, "with --network open, abstract sockets of the host are in reach", "use Linux "+floorScopes+" or newer"
 	default:

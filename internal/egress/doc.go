@@ -31,7 +31,7 @@
 // dns, pool and front are the transparent way.
 //
 // What it cannot hold: a server that answers for several names (a CDN) decides by
-// what is said inside TLS, which nobody between reads; an encrypted ClientHello
+// what is said inside TLS, which is not read on the way; an encrypted ClientHello
 // looks like the grease that browsers always send; a protocol that begins in the
 // clear and turns to TLS later is copied. A listed host is trusted to be one host.
 //

@@ -162,7 +162,7 @@ func stepFlags(m *sandbox.Mount) string {
 	return strings.Join(flags, ",")
 }
 
-// print writes the plan one step a line, the same for the same plan.
+// print writes the plan, one line for each part, the same for the same plan.
 func (p *plan) print(w io.Writer) {
 	head := &show.Table{}
 	head.Row("namespaces", cmp.Or(strings.Join(p.Namespaces, " "), "none: the steps below are held by Landlock's grants, see docs/engines.md"))

@@ -4,7 +4,7 @@
 // Parse reads a file exactly as git does; the tests compare it with the real
 // one. Load reads all files that git would read for the repositories it is
 // given, with what they include. Targets gives the paths that the values name
-// and that git would run or read as configuration. VetChange and VetBirth judge
+// and that git would run or read as configuration. VetChange and VetNew say
 // what a program may write into a repository's configuration.
 //
 // The package is pure: it sees files through an interface, knows no clock, and

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// VetBirth says what in the configuration of a repository born inside is more
+// VetNew says what in the configuration of a repository born inside is more
 // than git's own commands write: nil where all of it is harmless by the rules of
 // VetChange, or describes the repository. inside judges a working tree that it
 // names, as written. With local a remote may be a path, as a clone of one writes it: only a fetch or a
 // push of the user's own goes there.
-func VetBirth(config []byte, inside func(tree string) bool, local bool) error {
+func VetNew(config []byte, inside func(tree string) bool, local bool) error {
 	list, err := ParseStrict(config)
 	if err != nil {
 		return err

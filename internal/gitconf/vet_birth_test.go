@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestVetBirth(t *testing.T) {
+func TestVetNew(t *testing.T) {
 	const init = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
 	inside := func(tree string) bool { return tree == "../../../lib" }
 	for _, c := range []struct{ config, key string }{
@@ -17,13 +17,13 @@ func TestVetBirth(t *testing.T) {
 		{init + "[core]\n\thooksPath = x\n", "core.hookspath"}, {strings.Replace(init, "= 0", "= 2", 1), "core.repositoryformatversion"},
 		{init + "[extensions]\n\tobjectFormat = sha256\n", ""}, {init + "[extensions]\n\tpartialClone = origin\n", "extensions.partialclone"}, {init + "[extensions]\n\tworktreeConfig = true\n", ""},
 	} {
-		err := VetBirth([]byte(c.config), inside, false)
+		err := VetNew([]byte(c.config), inside, false)
 		e, _ := err.(*ConfigError)
 		if (err == nil) != (c.key == "") || e != nil && e.Key != c.key {
 			t.Errorf("%s\n%v, want %q", c.config, err, c.key)
 		}
 	}
-	if err := VetBirth([]byte("[core\n"), inside, true); err == nil {
+	if err := VetNew([]byte("[core\n"), inside, true); err == nil {
 		t.Error("a broken file is harmless")
 	}
 	remote := func(text string) string {
@@ -37,7 +37,7 @@ func TestVetBirth(t *testing.T) {
 		{"[core]\n\tsharedrepository = group\n[submodule]\n\tactive = .\n", ""}, {"[core]\n\tsharedrepository = x\n", "core.sharedrepository"},
 		{"[remote \"-x\"]\n\turl = /srv/x\n", "remote.-x.url"}, {"[remote \"-x\"]\n\tpromisor = true\n", "remote.-x.promisor"},
 	} {
-		err := VetBirth([]byte(c.config), inside, true)
+		err := VetNew([]byte(c.config), inside, true)
 		e, _ := err.(*ConfigError)
 		if (err == nil) != (c.key == "") || e != nil && e.Key != c.key {
 			t.Errorf("with remotes that are paths: %s\n%v, want %q", c.config, err, c.key)

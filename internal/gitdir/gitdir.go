@@ -1,7 +1,7 @@
 // Package gitdir finds the directories of git repositories on the host, and reads the small
 // files in them within bounds: where .git leads, which worktrees and submodules belong to a
 // repository, and what the other end says (gitrepository-layout(5)). What it reads was
-// written by whoever wrote the project; it decides nothing, and knows no configuration but
+// written by the authors of the project; it decides nothing, and knows no configuration but
 // core.worktree.
 package gitdir
 

@@ -25,7 +25,7 @@ func (d *Decider) birth(ch *broker.Change, at string) (broker.Verdict, bool) {
 	case dir == "":
 	case path.Dir(at) == dir && probe(ch, at):
 		return broker.Verdict{Allowed: true}, true
-	case protect.Birth(at[len(dir)+1:], d.folds(at)):
+	case protect.InNewRepository(at[len(dir)+1:], d.folds(at)):
 		return d.vetted(ch, at), true
 	}
 	return broker.Verdict{}, false
@@ -169,7 +169,7 @@ func completing(dir, piece string) bool {
 
 // vetConfig judges the configuration of a git directory that is made inside.
 func (d *Decider) vetConfig(dir string, text []byte) error {
-	return gitconf.VetBirth(text, func(tree string) bool { return d.treeOf(dir, tree) }, true)
+	return gitconf.VetNew(text, func(tree string) bool { return d.treeOf(dir, tree) }, true)
 }
 
 // treeOf says whether a working tree, as written, may be that of a git directory: one of a

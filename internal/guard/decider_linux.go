@@ -274,7 +274,7 @@ func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
 		rule, level = u.rule, u.level
 	}
 	v := d.byLevel(ch, at, rule, level)
-	if v.Allowed && u.completes && protect.Birth(path.Base(at), d.folds(at)) {
+	if v.Allowed && u.completes && protect.InNewRepository(path.Base(at), d.folds(at)) {
 		v = d.vetted(ch, at)
 	}
 	if r, is := d.gitFile(ch, at); is && v.Allowed && v.Vet == nil {

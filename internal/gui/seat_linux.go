@@ -134,16 +134,16 @@ func (d *Seat) see(ctx context.Context, x *Desktop, req *api.Desktop, call *supe
 		return shoot(ctx, c, req.Shot)
 	case req.Windows != nil:
 		return d.windows(ctx, x, c, req.Windows)
-	case req.Still != nil:
-		return said, document{}, still(ctx, c, req.Still)
+	case req.ScreenWait != nil:
+		return said, document{}, still(ctx, c, req.ScreenWait)
 	case req.Record != nil:
 		return said, document{}, x.record(ctx, c, req.Record, call)
 	case req.Pointer:
 		p, err := c.Pointer(ctx)
 		said.Pointer = &[2]int{p.X, p.Y}
 		return said, document{}, err
-	case req.Told != nil:
-		p, err := computer(c, *req.Told).Told(ctx)
+	case req.PictureSize != nil:
+		p, err := computer(c, *req.PictureSize).PictureSize(ctx)
 		said.Size = &[2]int{p.X, p.Y}
 		return said, document{}, err
 	case req.Size:
@@ -195,7 +195,7 @@ func pictured(p *xclient.Picture) (*api.DesktopReply, document) {
 }
 
 // still waits for changes of a part of the screen, or for none.
-func still(ctx context.Context, c *xclient.Desktop, s *api.Still) error {
+func still(ctx context.Context, c *xclient.Desktop, s *api.ScreenWait) error {
 	var area image.Rectangle
 	if s.Area != nil {
 		var err error

@@ -12,8 +12,8 @@ import (
 )
 
 // stepsOf reads what a person would do.
-func stepsOf(list []api.DesktopStep) ([]xclient.Step, error) {
-	var out []xclient.Step
+func stepsOf(list []api.DesktopInput) ([]xclient.Input, error) {
+	var out []xclient.Input
 	for i := range list {
 		s, err := stepOf(&list[i])
 		if err != nil {
@@ -24,7 +24,7 @@ func stepsOf(list []api.DesktopStep) ([]xclient.Step, error) {
 	return out, nil
 }
 
-func stepOf(s *api.DesktopStep) (xclient.Step, error) {
+func stepOf(s *api.DesktopInput) (xclient.Input, error) {
 	button := xclient.Button(max(0, min(s.Button, 255)))
 	if s.Button == 0 {
 		button = xclient.Left
@@ -71,7 +71,7 @@ func pointOf(p *[2]int) *image.Point {
 }
 
 // tellSteps says what was done, without what was typed.
-func tellSteps(list []api.DesktopStep) string {
+func tellSteps(list []api.DesktopInput) string {
 	var words []string
 	for i := range list {
 		word := list[i].Do

@@ -115,7 +115,7 @@ func (h Place) nameOf(one holding) string {
 // pathOf is the path of a project, "" where it is not known. Earlier versions did not
 // write it down, and it is the root of some step.
 func pathOf(s *statedir.Dir, h holding) string {
-	if path := s.ToldPath(h.id); path != "" {
+	if path := s.NotedPath(h.id); path != "" {
 		return path
 	}
 	journals, err := os.ReadDir(h.dir + "/journal")

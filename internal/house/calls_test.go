@@ -135,7 +135,12 @@ var importers = map[string]map[string]string{
 	"C":         {},
 	"os/user":   {},
 	"math/rand": {},
-	"embed":     {"internal/view": "the table of secret places is a data file", "internal/secrets": "the table of the names of secret files is one"},
+	"embed": {
+		"internal/view":      "the table of secret places is a data file",
+		"internal/secrets":   "the table of the names of secret files is one",
+		"internal/toolchain": "what enters an environment is a program of bash",
+		"bench":              "jobs and the state of an age are programs of bash",
+	},
 	"math/rand/v2": {
 		"bench": "random order of runs",
 	},

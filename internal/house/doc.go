@@ -10,7 +10,7 @@
 //     an error, so that a new one is a decision.
 //   - A listed exception is a call or import that is forbidden in general and
 //     allowed in one place for the reason that stands beside it. An exception
-//     that nobody uses any more is an error as well.
+//     without a use is an error as well.
 //   - dependencies.txt lists the third-party modules that each room imports.
 //     Every change of it shows up in review.
 //

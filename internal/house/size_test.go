@@ -90,7 +90,7 @@ func within(t *testing.T, what string, sizes []int, percent, limit int) {
 // goes down.
 const (
 	maxLine   = 140
-	longLines = 3483
+	longLines = 3363
 )
 
 func TestLineLengths(t *testing.T) {

@@ -105,7 +105,7 @@ func preview(ctx context.Context, c *call, in previewIn) (previewOut, error) {
 
 type redoIn struct {
 	Count int  `json:"count,omitempty" jsonschema:"1 by default"`
-	Force bool `json:"force,omitempty" jsonschema:"replace what somebody else changed since"`
+	Force bool `json:"force,omitempty" jsonschema:"replace what others changed since"`
 }
 
 func redo(ctx context.Context, c *call, in redoIn) (rollbackOut, error) {

@@ -10,7 +10,7 @@ import (
 
 func safeguardOps() []Operation {
 	return []Operation{
-		define("safeguard.configure", "Sets what holds a command until somebody decides. What is not given is off; the user's own safeguards hold beside it.", inOrder, configureSafeguards),
+		define("safeguard.configure", "Sets what holds a command until a decision. What is not given is off; the user's own safeguards hold beside it.", inOrder, configureSafeguards),
 		define("safeguard.confirm", "Answers what is held: allow lets the command go on, deny ends the command and takes its step back.", atOnce, confirm),
 	}
 }

@@ -24,7 +24,7 @@ func undoOps() []Operation {
 
 type rollbackIn struct {
 	Count     int            `json:"count" jsonschema:"how many steps; more than there are is all of them"`
-	Force     bool           `json:"force,omitempty" jsonschema:"replace what somebody else changed since; carrel.redo brings it back"`
+	Force     bool           `json:"force,omitempty" jsonschema:"replace what others changed since; carrel.redo brings it back"`
 	Directory *directoryName `json:"directory,omitempty" jsonschema:"only steps that changed this directory, and only what is in it: its number, label, name or path"`
 }
 

@@ -53,7 +53,7 @@ var codes = []struct{ code, about string }{
 	{CodeOutside, "the path leads out of the working directories"},
 	{CodeIO, "reading or writing went wrong"},
 	{CodeRefused, "the policy, a ceiling, the control or a missing person says no: `carrel` says which rule, from where, and what would allow it"},
-	{CodeConflict, "somebody else changed what the undo would replace: `conflicts` lists it, nothing was changed"},
+	{CodeConflict, "another program or person changed what the undo would replace: `conflicts` lists it, nothing was changed"},
 	{CodeBusy, "too much waits or runs at once"},
 }
 

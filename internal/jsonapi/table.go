@@ -97,7 +97,7 @@ func Events() []Event {
 		describe[said]("event.warning", "something is weaker than one may think"),
 		describe[said]("event.error", "a fault that no request is answered with"),
 		describe[held]("event.safeguard_triggered", "everything stands still until safeguard.confirm, or the time is over, which is no"),
-		describe[outsideChange]("event.external_modification", "somebody else changed what a step left: undoing the step would destroy that"),
+		describe[outsideChange]("event.external_modification", "another program or person changed what a step left: undoing the step would destroy that"),
 		describe[recovered]("event.recovery", "a session before this one was cut off; its step was closed as it was found"),
 		describe[otherVersion]("event.undo_version_mismatch", "another version wrote the history; undo.discard begins a new one"),
 		describe[answered]("event.carrel.approval", "something waits for a person, or was answered"),

@@ -1,4 +1,4 @@
-// Package jsontree reads JSON that somebody else wrote into a tree in which
+// Package jsontree reads JSON of other programs into a tree in which
 // every value knows its place. It is for policies, so it takes nothing that two
 // readers could read in two ways: a name that stands twice, bytes that are not
 // UTF-8, half a surrogate pair, text after the end. Size and depth are bounded.

@@ -48,10 +48,10 @@ type Use struct {
 	Why     error  // of a refusal
 }
 
-// Agent is the filter before the person's ssh agent: programs inside see the keys that
+// SSHAgent is the filter before the person's ssh agent: programs inside see the keys that
 // the person has named, and have them sign logins to the hosts that they named, and
 // commits.
-type Agent struct {
+type SSHAgent struct {
 	Uses  []policy.CredentialUse
 	Known *KnownHosts
 	Dial  func(ctx context.Context) (net.Conn, error) // to the person's agent
@@ -66,7 +66,7 @@ type Agent struct {
 }
 
 // Serve answers connections until the listener is closed.
-func (a *Agent) Serve(ctx context.Context, l net.Listener) {
+func (a *SSHAgent) Serve(ctx context.Context, l net.Listener) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -97,14 +97,14 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) {
 
 // agentConn is one connection, with the host that it was told of.
 type agentConn struct {
-	a     *Agent
+	a     *SSHAgent
 	bound *bindRequest
 	broke error // why nothing is signed on it any more
 }
 
 // Connection answers one, and closes it. What is waited for while nobody is at the other
 // end any more, a person's answer above all, is given up.
-func (a *Agent) Connection(ctx context.Context, conn net.Conn) {
+func (a *SSHAgent) Connection(ctx context.Context, conn net.Conn) {
 	ctx, gone := context.WithCancel(ctx)
 	asked := make(chan []byte)
 	var reading sync.WaitGroup
@@ -203,7 +203,7 @@ func (c *agentConn) bind(data []byte) error {
 }
 
 // upstream runs something with a connection to the person's agent.
-func (a *Agent) upstream(ctx context.Context, do func(agent.ExtendedAgent) error) error {
+func (a *SSHAgent) upstream(ctx context.Context, do func(agent.ExtendedAgent) error) error {
 	conn, err := a.Dial(ctx)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (a *Agent) upstream(ctx context.Context, do func(agent.ExtendedAgent) error
 }
 
 // list gives the keys that may be used for anything.
-func (a *Agent) list(ctx context.Context) []byte {
+func (a *SSHAgent) list(ctx context.Context) []byte {
 	var keys []*agent.Key
 	err := a.upstream(ctx, func(up agent.ExtendedAgent) (err error) {
 		keys, err = up.List()
@@ -239,7 +239,7 @@ func (a *Agent) list(ctx context.Context) []byte {
 }
 
 // usesOf are the uses for which a key is named.
-func (a *Agent) usesOf(k *agent.Key) []*policy.CredentialUse {
+func (a *SSHAgent) usesOf(k *agent.Key) []*policy.CredentialUse {
 	var out []*policy.CredentialUse
 	for i := range a.Uses {
 		if u := &a.Uses[i]; (u.Kind == policy.CredentialSSH || u.Kind == policy.CredentialSignSSH) && Names(u.Key, k.Blob) {
@@ -255,7 +255,7 @@ const fingerprintMark = "SHA256:"
 // IsFingerprint says whether a key is named by its fingerprint, not by a comment.
 func IsFingerprint(written string) bool { return strings.HasPrefix(written, fingerprintMark) }
 
-// Names says whether a fingerprint is a key's. A comment names none: [Agent.Lookup] finds
+// Names says whether a fingerprint is a key's. A comment names none: [SSHAgent.Lookup] finds
 // once which key has it.
 func Names(written string, blob []byte) bool {
 	pub, err := ssh.ParsePublicKey(blob)
@@ -399,7 +399,7 @@ func (c *agentConn) login(u Use, uses []*policy.CredentialUse, s *Signed) (Use, 
 	return u, fmt.Errorf("by your known_hosts it is none of %s", strings.Join(listed, ", "))
 }
 
-func (a *Agent) refuse(kind policy.CredentialKind, subject, key string, why error) {
+func (a *SSHAgent) refuse(kind policy.CredentialKind, subject, key string, why error) {
 	a.Refused(Use{Kind: kind, Subject: subject, Key: key, Why: why})
 }
 
@@ -414,7 +414,7 @@ func ParsePublicKey(data []byte) (fingerprint, line string, err error) {
 
 // Lookup finds the key that the person wrote in their agent, and gives it as
 // [ParsePublicKey] does.
-func (a *Agent) Lookup(ctx context.Context, written string) (fingerprint, line string, err error) {
+func (a *SSHAgent) Lookup(ctx context.Context, written string) (fingerprint, line string, err error) {
 	var found []*agent.Key
 	err = a.upstream(ctx, func(up agent.ExtendedAgent) error {
 		keys, err := up.List()

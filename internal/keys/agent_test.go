@@ -37,7 +37,7 @@ func newSigner(t testing.TB) (ssh.Signer, ed25519.PrivateKey) {
 // desk is a filter before an agent with two keys, and a known host.
 type desk struct {
 	t           *testing.T
-	agent       *Agent
+	agent       *SSHAgent
 	ring        agent.Agent
 	mine, other ssh.PublicKey
 	host        ssh.Signer
@@ -69,7 +69,7 @@ func newDesk(t *testing.T, uses ...policy.CredentialUse) *desk {
 			uses[i].Key = ssh.FingerprintSHA256(d.mine)
 		}
 	}
-	d.agent = &Agent{Uses: uses, Known: ParseKnownHosts([]byte("github.com " + string(ssh.MarshalAuthorizedKey(d.host.PublicKey())))),
+	d.agent = &SSHAgent{Uses: uses, Known: ParseKnownHosts([]byte("github.com " + string(ssh.MarshalAuthorizedKey(d.host.PublicKey())))),
 		Dial: func(context.Context) (net.Conn, error) {
 			a, b := net.Pipe()
 			go func() { _ = agent.ServeAgent(ring, b); b.Close() }()
@@ -281,7 +281,7 @@ func FuzzAgent(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 9, 27, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 11})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a := &Agent{Known: ParseKnownHosts(), Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("none") }, Refused: func(Use) {},
+		a := &SSHAgent{Known: ParseKnownHosts(), Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("none") }, Refused: func(Use) {},
 			Allowed: func(context.Context, Use) error { t.Error("signed"); return nil }}
 		in, out := net.Pipe()
 		go func() {

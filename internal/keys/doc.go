@@ -2,7 +2,7 @@
 // person outside: what they ask is parsed, held to what the person has allowed, and put
 // to the real git, gh, ssh agent or gpg, of which only the answer goes in.
 //
-// Its words: a [policy.CredentialUse] is what was allowed; an [Agent] is the filter
+// Its words: a [policy.CredentialUse] is what was allowed; an [SSHAgent] is the filter
 // before the person's ssh agent; a [Program] is a helper of the host, started with an
 // environment of its own, outside of every project, and bounded in time and size.
 //

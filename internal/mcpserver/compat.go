@@ -199,39 +199,39 @@ var inputKinds = []struct {
 	name     string
 	takes    []string // a ? behind what may be left out
 	windowed bool
-	steps    func(in *theirInput, at [2]int) []api.DesktopStep
+	steps    func(in *theirInput, at [2]int) []api.DesktopInput
 }{
-	{"click", []string{"x", "y", "button?", "count?"}, true, func(in *theirInput, at [2]int) []api.DesktopStep {
-		return []api.DesktopStep{{Do: "click", At: point(in.X, in.Y, at), Button: in.Button, Count: in.Count}}
+	{"click", []string{"x", "y", "button?", "count?"}, true, func(in *theirInput, at [2]int) []api.DesktopInput {
+		return []api.DesktopInput{{Do: "click", At: point(in.X, in.Y, at), Button: in.Button, Count: in.Count}}
 	}},
-	{"move_pointer", []string{"x", "y"}, true, func(in *theirInput, at [2]int) []api.DesktopStep {
-		return []api.DesktopStep{{Do: "move", At: point(in.X, in.Y, at)}}
+	{"move_pointer", []string{"x", "y"}, true, func(in *theirInput, at [2]int) []api.DesktopInput {
+		return []api.DesktopInput{{Do: "move", At: point(in.X, in.Y, at)}}
 	}},
-	{"drag", []string{"from_x", "from_y", "to_x", "to_y", "button?"}, true, func(in *theirInput, at [2]int) []api.DesktopStep {
-		return []api.DesktopStep{{Do: "drag", From: point(in.FromX, in.FromY, at), At: point(in.ToX, in.ToY, at), Button: in.Button}}
+	{"drag", []string{"from_x", "from_y", "to_x", "to_y", "button?"}, true, func(in *theirInput, at [2]int) []api.DesktopInput {
+		return []api.DesktopInput{{Do: "drag", From: point(in.FromX, in.FromY, at), At: point(in.ToX, in.ToY, at), Button: in.Button}}
 	}},
-	{"scroll", []string{"x", "y", "direction", "amount?"}, true, func(in *theirInput, at [2]int) []api.DesktopStep {
-		return []api.DesktopStep{{Do: "scroll", At: point(in.X, in.Y, at), Direction: in.Direction, Count: in.Amount}}
+	{"scroll", []string{"x", "y", "direction", "amount?"}, true, func(in *theirInput, at [2]int) []api.DesktopInput {
+		return []api.DesktopInput{{Do: "scroll", At: point(in.X, in.Y, at), Direction: in.Direction, Count: in.Amount}}
 	}},
-	{"key", []string{"key"}, true, func(in *theirInput, _ [2]int) []api.DesktopStep {
-		return []api.DesktopStep{{Do: "key", Keys: in.Key}}
+	{"key", []string{"key"}, true, func(in *theirInput, _ [2]int) []api.DesktopInput {
+		return []api.DesktopInput{{Do: "key", Keys: in.Key}}
 	}},
-	{"type_text", []string{"text"}, false, func(in *theirInput, _ [2]int) []api.DesktopStep {
-		return []api.DesktopStep{{Do: "type", Text: in.Text}}
+	{"type_text", []string{"text"}, false, func(in *theirInput, _ [2]int) []api.DesktopInput {
+		return []api.DesktopInput{{Do: "type", Text: in.Text}}
 	}},
-	{"type", []string{"text"}, true, func(in *theirInput, _ [2]int) []api.DesktopStep {
-		return []api.DesktopStep{{Do: "type", Text: in.Text}}
+	{"type", []string{"text"}, true, func(in *theirInput, _ [2]int) []api.DesktopInput {
+		return []api.DesktopInput{{Do: "type", Text: in.Text}}
 	}},
 	{"paste_text", []string{"text", "key?"}, false, pasteSteps},
 	{"paste", []string{"text", "key?"}, true, pasteSteps},
 }
 
 // pasteSteps press the keys for pasting, after the text was copied.
-func pasteSteps(in *theirInput, _ [2]int) []api.DesktopStep {
+func pasteSteps(in *theirInput, _ [2]int) []api.DesktopInput {
 	if in.Key == "" {
 		in.Key = "ctrl+v"
 	}
-	return []api.DesktopStep{{Do: "key", Keys: in.Key}}
+	return []api.DesktopInput{{Do: "key", Keys: in.Key}}
 }
 
 func point(x, y *int, at [2]int) *[2]int {
@@ -267,7 +267,7 @@ func compatInput() []Tool {
 	return append(list, compatWindows()...)
 }
 
-func (c *call) theirStep(ctx context.Context, in theirInput, steps func(*theirInput, [2]int) []api.DesktopStep) (doneOut, error) {
+func (c *call) theirStep(ctx context.Context, in theirInput, steps func(*theirInput, [2]int) []api.DesktopInput) (doneOut, error) {
 	e, err := c.desk(ctx, in.ID)
 	if err != nil {
 		return doneOut{}, err

@@ -17,8 +17,8 @@
 //
 // # Who asks
 //
-// Whoever is on the other end is an agent. Nothing that comes from there counts as a
+// The other end is an agent. Nothing that comes from there counts as a
 // person's word: not an argument that claims it, not the answer to a question that the
 // client was asked to put. Such answers can tighten and deny; what widens waits in the
-// queue of approvals for somebody at a terminal.
+// queue of approvals for a person at a terminal.
 package mcpserver

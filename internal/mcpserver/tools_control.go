@@ -12,7 +12,7 @@ import (
 type controlIn struct {
 	Named
 	Mode      string `json:"mode" jsonschema:"active, read_only or paused"`
-	Reason    string `json:"reason,omitempty" jsonschema:"shown to whoever is refused"`
+	Reason    string `json:"reason,omitempty" jsonschema:"shown to those who are refused"`
 	Confirmed bool   `json:"confirmed_user_request,omitempty" jsonschema:"active: the person wants it; they are asked by an approval"`
 }
 

@@ -274,7 +274,7 @@ func acted(said *api.DesktopReply, err error) (doneOut, error) {
 
 type inputIn struct {
 	Named
-	Steps []api.DesktopStep `json:"steps" jsonschema:"each with do: move, click, press, release, drag, scroll, key, type or pause, and what that takes"`
+	Steps []api.DesktopInput `json:"steps" jsonschema:"each with do: move, click, press, release, drag, scroll, key, type or pause, and what that takes"`
 }
 
 func doInput(ctx context.Context, c *call, in inputIn) (doneOut, error) {

@@ -15,7 +15,7 @@ type undoIn struct {
 	Step      string `json:"step,omitempty" jsonschema:"only this step"`
 	To        string `json:"to,omitempty" jsonschema:"all steps after this one"`
 	Path      string `json:"path,omitempty" jsonschema:"only this path and what is in it"`
-	Force     bool   `json:"force,omitempty" jsonschema:"replace what somebody changed since; redo brings it back"`
+	Force     bool   `json:"force,omitempty" jsonschema:"replace what others changed since; redo brings it back"`
 	Conflicts string `json:"conflicts,omitempty" jsonschema:"what is in the way: keep_both or skip; else nothing is done"`
 }
 

@@ -1,6 +1,6 @@
 // Package mountinfo reads the list of mounts that the kernel gives of a process,
-// proc_pid_mountinfo(5). It is for whoever has to know what file system a place
-// is of. It opens nothing itself and decides nothing.
+// proc_pid_mountinfo(5). It is for packages that have to know what file system a
+// place is of. It opens nothing itself and decides nothing.
 package mountinfo
 
 import (

@@ -160,7 +160,7 @@ func ceilingDenial(err error, rule string) error {
 	}
 	r := refusals[0]
 	return &api.Denial{Code: api.CodeCeiling, Operation: api.OpNetAllow, Subject: rule, Message: err.Error(), Rule: "the ceiling allows " + r.Allowed, Source: r.Source.String(),
-		Hint: "whoever wrote the ceiling can list the host"}
+		Hint: "the author of the ceiling can list the host"}
 }
 
 func hostPort(host string, port uint16) string {

@@ -1,7 +1,7 @@
 // Package ownfile opens files of this user's in a directory that is held open: what is
 // there as a regular file, with one name, and by no link. So logs and settings that
-// outlive their program are read and written where they are, whatever somebody who can
-// write beside them puts there. It keeps nothing and knows no format.
+// outlive their program are read and written where they are, whatever another user who
+// can write beside them puts there. It keeps nothing and knows no format.
 package ownfile
 
 import (

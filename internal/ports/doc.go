@@ -7,7 +7,7 @@
 //     dialled outside.
 //   - [Publish] is a port inside that programs outside reach: accepted outside,
 //     dialled inside. Only this user and root are let in, and what a browser sends
-//     must be meant for this machine: a page of somebody else's may point its own
+//     must be meant for this machine: a page of another site may point its own
 //     name here (DNS rebinding), and says that name in the request.
 //   - [Sockets] asks the kernel whose a socket is.
 //

@@ -1,6 +1,7 @@
 package processes
 
 import (
+	_ "embed"
 	"io"
 	"os"
 	"os/exec"
@@ -89,17 +90,8 @@ func TestNoneIsLeft(t *testing.T) {
 	}
 	none := func(uint64) bool { return false }
 	for name, source := range map[string]string{
-		"a chain": chain,
-		"spawners": `#include <unistd.h>
-#include <sys/wait.h>
-int main() {
-	for (int i = 0; i < 4 && fork(); i++);
-	for (;;) {
-		if (!fork()) { usleep(300000); _exit(0); }
-		usleep(1000);
-		waitpid(-1, 0, WNOHANG);
-	}
-}`,
+		"a chain":  chain,
+		"spawners": spawners,
 	} {
 		program := compiled(t, mark, source)
 		for _, labels := range []uint64{label, 0} {
@@ -158,8 +150,14 @@ int main() {
 }
 
 // chain is a program of which one process is there at any time, and none for long.
-const chain = `#include <unistd.h>
-int main() { for (;;) if (fork()) _exit(0); }`
+//
+//go:embed testdata/chain.c
+var chain string
+
+// spawners are some processes that start others which end soon.
+//
+//go:embed testdata/spawners.c
+var spawners string
 
 // compiled makes a program of C.
 func compiled(t *testing.T, name, source string) string {

@@ -2,6 +2,7 @@ package processes
 
 import (
 	"bufio"
+	_ "embed"
 	"os"
 	"os/exec"
 	"strconv"
@@ -14,6 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// generations is a program whose argument says how many, each the child of the one before.
+//
+//go:embed testdata/generations.c
+var generations string
+
 // TestLooksAtOthersChain: many generations of processes that are not below the stage, and
 // look as if they might be, make no look long.
 func TestLooksAtOthersChain(t *testing.T) {
@@ -25,15 +31,7 @@ func TestLooksAtOthersChain(t *testing.T) {
 	defer func() { _, _ = stage.Process.Kill(), stage.Wait() }()
 	program := t.TempDir() + "/chain"
 	cc := exec.Command("gcc", "-O1", "-static", "-x", "c", "-o", program, "-")
-	cc.Stdin = strings.NewReader(`#include <unistd.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-int main(int argc, char **argv) {
-	for (int i = atoi(argv[1]); i > 1 && !fork(); i--) prctl(PR_SET_PDEATHSIG, SIGKILL);
-	write(1, "x", 1);
-	pause();
-}`)
+	cc.Stdin = strings.NewReader(generations)
 	if out, err := cc.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

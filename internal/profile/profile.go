@@ -1,4 +1,4 @@
-// Package profile keeps the workspaces that somebody saved under a name. Its
+// Package profile keeps the workspaces that a person saved under a name. Its
 // words:
 //
 //   - A [Profile] is one definition with its name: where it works, what it asks

@@ -52,13 +52,13 @@ func BareRepository(has func(name string) bool) bool {
 	return has("objects") && has("refs") && (has("HEAD") || has("worktrees") && (has("config") || has("hooks") || has("config.worktree")))
 }
 
-// Birth says whether a protected name of git may be made in a git directory
+// InNewRepository says whether a protected name of git may be made in a git directory
 // that was itself born inside, if its content is harmless; path is relative to that
 // directory. These are what init, clone, worktree and submodule write: configuration,
 // the files that tie a worktree to its repository, and the directory of hooks, in which
 // only samples are (and those are no protected names). All other protected names are
 // refused there too.
-func Birth(path string, fold bool) bool {
+func InNewRepository(path string, fold bool) bool {
 	parts := split(path, fold)
 	for len(parts) > 2 && (parts[0] == "worktrees" || parts[0] == "modules") {
 		parts = parts[1:]

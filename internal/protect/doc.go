@@ -1,4 +1,4 @@
-// Package protect holds the rules of names that make somebody run code later:
+// Package protect holds the rules of names that make other programs run code later:
 // git's control files, settings of editors, shells, package managers and
 // agents. Mounts hold those names that exist when a run starts; the rules here
 // are for what mounts cannot hold: names that do not exist yet, names deeper in

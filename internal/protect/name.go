@@ -12,7 +12,7 @@ const (
 	// Listed names may be created and changed; it is recorded, and they are
 	// listed when the run ends.
 	Listed
-	// Protected names are refused, present or not. See Birth for those that a
+	// Protected names are refused, present or not. See InNewRepository for those that a
 	// repository born inside may have.
 	Protected
 )

@@ -140,14 +140,14 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-func TestBirth(t *testing.T) {
+func TestInNewRepository(t *testing.T) {
 	for path, want := range map[string]bool{
 		"config": true, "config.worktree": true, "hooks": true, "worktrees/w/gitdir": true, "worktrees/w/commondir": true, "modules/lib/config": true, "modules/a/b/config": true,
 		"modules/hooks/config": true, "modules/lib/worktrees/w/gitdir": true,
 		"hooks/pre-commit": false, "modules/lib/hooks/pre-commit": false, "info/attributes": false, "remotes/origin": false, "": false, "hooks/config": false, "modules/lib/hooks/config": false,
 	} {
-		if got := Birth(path, false); got != want {
-			t.Errorf("Birth(%q) = %v", path, got)
+		if got := InNewRepository(path, false); got != want {
+			t.Errorf("InNewRepository(%q) = %v", path, got)
 		}
 	}
 }

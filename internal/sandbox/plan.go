@@ -90,7 +90,7 @@ type UserLimit struct {
 	Value uint64
 }
 
-// Landlock says what the second layer holds.
+// Landlock says what it holds.
 type Landlock struct {
 	Files bool     // handle file access: every mount becomes impossible inside
 	Write []string // guest paths below which everything is allowed

@@ -12,7 +12,7 @@
 //
 // Everything lies in a directory that the caller has open and has made its own
 // (0700); names are single components below it, and links are never followed. A
-// file that is not regular, has several links or belongs to somebody else is an
+// file that is not regular, has several links or belongs to another user is an
 // error. What is read is bounded, and still only data.
 //
 // # Format

@@ -22,7 +22,7 @@ const PathFile = "/path"
 // Use notes the path of a project, and the time.
 func (s *Dir) Use(project string) error {
 	name := s.Project(project) + PathFile
-	if s.ToldPath(ProjectID(project)) == project {
+	if s.NotedPath(ProjectID(project)) == project {
 		now := time.Now()
 		return os.Chtimes(name, now, now)
 	}
@@ -37,8 +37,8 @@ func (s *Dir) Use(project string) error {
 	return errors.Join(err, f.Close())
 }
 
-// ToldPath is the path of a project as it was noted, "" where it was not.
-func (s *Dir) ToldPath(id string) string {
+// NotedPath is the path of a project as it was noted, "" where it was not.
+func (s *Dir) NotedPath(id string) string {
 	text, err := os.ReadFile(filepath.Join(s.path, "projects", id) + PathFile)
 	if err != nil {
 		return ""

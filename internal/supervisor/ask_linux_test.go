@@ -184,7 +184,7 @@ func TestWhatIsWrittenDown(t *testing.T) {
 	_ = call(api.Request{Op: api.OpApps})
 	_ = call(api.Request{Op: api.OpLaunch, Command: &api.Command{Argv: []string{"make", "all"}, Env: []string{"TOKEN=" + secret}}})
 	_ = call(api.Request{Op: api.OpTerminalSend, App: "t", Input: &api.Input{Data: []byte(secret), Text: secret, Keys: []string{"Enter"}}})
-	_ = call(api.Request{Op: api.OpDesktopDo, Desktop: &api.Desktop{Steps: []api.DesktopStep{{Do: "type", Text: secret}}}})
+	_ = call(api.Request{Op: api.OpDesktopDo, Desktop: &api.Desktop{Steps: []api.DesktopInput{{Do: "type", Text: secret}}}})
 	_ = call(api.Request{Op: "nonsense-" + secret})
 	_ = call(api.Request{Op: api.OpControl, Mode: api.ControlReadOnly, Reason: "why not"})
 	_ = call(api.Request{Op: api.OpKill, App: "x"})

@@ -5,7 +5,7 @@
 //	N passed, N failed, N skipped
 //
 // Tests and their subtests count alike. A skipped test counts as failed unless
-// its output contains a line of the file given by -allow: a skip that nobody
+// its output contains a line of the file given by -allow: a skip that is not
 // expected is a test that silently stopped testing. Its exit status is 1 when
 // anything failed, also when the input holds no test at all.
 //

@@ -5,6 +5,7 @@ package toolchain
 
 import (
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -32,23 +33,9 @@ const maxToolchainFile = 4 << 20
 // makes it, the project, and a hash of what describes it; then the command, which no
 // shell reads. What the environment changes is kept in a file of the cache inside, by the
 // hash, so that it is made once.
-const toolchainEnter = `tool=$1 project=$2 hash=$3
-shift 3
-kept="${XDG_CACHE_HOME:-$HOME/.cache}/carrel/toolchain-$hash"
-if [ ! -r "$kept" ]; then
-	mkdir -p "${kept%/*}" || exit 125
-	case $tool in
-	devbox) made=$(devbox shellenv -c "$project") ;;
-	nix) made=$(nix --extra-experimental-features 'nix-command flakes' print-dev-env "path:$project") ;;
-	esac || { echo "carrel: $tool could not make the environment of $project (toolchain: off does without)" >&2; exit 125; }
-	env -0 | LC_ALL=C sort -z >"$kept.$$" || exit 125
-	(eval "$made" >&2; env -0) | LC_ALL=C sort -z | LC_ALL=C comm -z -13 "$kept.$$" - >"$kept.$$.new" &&
-		mv -f "$kept.$$.new" "$kept"
-	rm -f "$kept.$$"
-fi
-while IFS= read -r -d '' v; do export "$v"; done <"$kept"
-exec "$@"
-`
+//
+//go:embed enter.bash
+var toolchainEnter string
 
 // toolchainShell runs that: it takes arrays and zero bytes.
 const toolchainShell = "/bin/bash"

@@ -4,7 +4,7 @@
 // old name (zwlr_data_control_manager_v1) or its new one (ext_data_control_manager_v1),
 // which differ in nothing else.
 //
-// As in X11 nobody keeps data: the program that copied is asked for it, through a pipe
+// As in X11 no server keeps data: the program that copied is asked for it, through a pipe
 // that the compositor hands on, and may be slow, endless or gone. So all that comes is
 // bounded in size and time. The compositor is the person's own, but its messages are
 // read with the same care.

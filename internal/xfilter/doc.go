@@ -1,15 +1,15 @@
 // Package xfilter reads the X11 requests of a workspace's programs, before the X server of
 // its hidden display, and lets through what its table allows. X11 has no walls of its own:
-// whoever is connected may read every key, press keys for everybody, stop the server, or
+// a client that is connected may read every key, press keys for everybody, stop the server, or
 // leave a word for the VNC server. The filter gives each program what it needs for windows
 // of its own, and the rest only while the workspace lets it.
 //
 // A connection is accepted with the cookie that the inside was given and goes on
-// to the server with the server's own, which nobody inside ever sees. From then
+// to the server with the server's own, which no program inside ever sees. From then
 // on bytes are copied in both directions, cut into requests and messages. Only
 // the first bytes of a request are looked at, by a table ([coreRules],
 // [extensionRules]); pictures stream through. Nothing is buffered but what is in
-// hand: whoever does not read is not read from. Descriptors never cross.
+// hand: a client that does not read is not read from. Descriptors never cross.
 //
 // A request that is refused must still be counted by the server, as every later
 // answer carries a number. So it is changed in place: into one that the server
@@ -29,12 +29,12 @@
 // events of others' windows (or of one's own in or around those, see nested.go),
 // raw input, stopping the server for five seconds in a row at most ([maxGrab]).
 //
-// While it is not (somebody took over, or it is paused or read-only), of all this
+// While it is not (a person took over, or it is paused or read-only), of all this
 // nothing. A program gets keys and pointer events for its own windows only, in
 // whatever way it had asked for more; KeymapNotify and QueryKeymap show no key as
 // pressed. An event that came by a grab is not handed on to whom it would have
-// reached without. Whoever holds the server, or has put a grab or an ear on somebody
-// else's window, is disconnected when that begins: there is no other way to end
+// reached without. A client that holds the server, or has put a grab or an ear on the
+// window of another, is disconnected when that begins: there is no other way to end
 // it.
 //
 // Never: extensions that are not in the table (they are hidden by name and
@@ -44,7 +44,7 @@
 // screen saver; ending other clients, or windows of those that are not behind the
 // filter; waiting inside the server (SYNC Await, the delay of a faked event), as
 // what waits there would be carried out after the mode has changed; a selection
-// for somebody else's window, as its owner may be outside the filter and would
+// for the window of another client, as its owner may be outside the filter and would
 // write there; everything that names VNC.
 //
 // # What it does not hold

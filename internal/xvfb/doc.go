@@ -11,7 +11,7 @@
 //   - place: the display's directory, 0700, with two in it: that in which the server
 //     makes its socket, and that which programs inside see as /tmp/.X11-unix.
 //   - cookie: 16 random bytes of MIT-MAGIC-COOKIE-1. There are two: the server's,
-//     which nobody inside knows, and that of the inside.
+//     which no program inside knows, and that of the inside.
 //
 // # What is not here
 //

@@ -57,7 +57,7 @@ func hooksRemoveCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "remove [flags] [AGENT...]",
 		Short: "Take the hooks out of the settings of agents",
 		Long: `Takes out what carrel hooks install put in, of the agents that are named or of
-all. The rest stays byte for byte: where nobody else has edited the file, it is
+all. The rest stays byte for byte: where the file was not edited since, it is
 what it was before. Hooks of ours are known by the command line that they run.
 ` + cmdline.PlainStatus,
 		Example: `  carrel hooks remove

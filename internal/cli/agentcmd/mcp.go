@@ -58,7 +58,7 @@ one of its own, which ends with the client, or with --workspace one that stays.
 				return errors.New("--token-file is for --listen")
 			}
 			if listen != "" && !strings.HasPrefix(listen, "unix:") && tokenFile == "" {
-				return fmt.Errorf("--listen %s needs --token-file FILE: any program of this machine reaches that port\nhint: a file that does not exist is made, with a token that nobody can guess", listen)
+				return fmt.Errorf("--listen %s needs --token-file FILE: any program of this machine reaches that port\nhint: a file that does not exist is made, with a random token", listen)
 			}
 			var err error
 			if read, err = absoluteAll(read); err != nil {

@@ -41,7 +41,7 @@ func listenPath(path string) (net.Listener, error) {
 	}
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
-		return nil, fmt.Errorf("--listen unix:%s: somebody listens there already", path)
+		return nil, fmt.Errorf("--listen unix:%s: another program listens there already", path)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSocket {
 		if err := os.Remove(path); err != nil {

@@ -82,7 +82,7 @@ func agentRemoveCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "remove [flags] [AGENT...]",
 		Short: "Take carrel out of the settings of agents",
 		Long: `Takes out what carrel agent setup put in, of the agents that are named or of all.
-Where nobody else has edited a file, it is byte for byte what it was before; files
+Where a file was not edited since, it is byte for byte what it was before; files
 and directories that setup made go when they hold nothing else.
 ` + cmdline.PlainStatus,
 		Example: `  carrel agent remove

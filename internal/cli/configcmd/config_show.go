@@ -19,7 +19,7 @@ func configShowCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show [flags]",
-		Short: "Show every value that somebody wrote, and where",
+		Short: "Show every value that a file or a variable sets, and where",
 		Long: `Shows each file that was looked for, and each value that stands in one of them or
 in a CARREL_ variable, with its place. What comes of them, defaults and flags
 included, is what carrel explain shows.

@@ -38,7 +38,7 @@ which rule, and what would change that. Both may be given more than once. A path
 may start with ~, :project, :home, :tmp or :system. A host is not looked up: what
 a name resolves to is judged when a connection is made.
 
---plan prints the compiled plan, one step a line. --json prints everything that
+--plan prints the compiled plan, one line for each part. --json prints everything that
 was decided; a path that is not UTF-8 is written there as {"base64": "..."}.
 
 Exit status:
@@ -58,7 +58,7 @@ Exit status:
 	fs.Lookup("json").Usage = "print everything that was decided as JSON"
 	fs.StringArrayVar(&f.paths, "path", nil, "say what holds at this path, and why")
 	fs.StringArrayVar(&f.hosts, "host", nil, "say whether this host can be reached, and why (NAME[:PORT])")
-	fs.BoolVar(&f.plan, "plan", false, "print the compiled plan, one step a line")
+	fs.BoolVar(&f.plan, "plan", false, "print the compiled plan, one line for each part")
 	fs.BoolVar(&f.shell, "shell", false, "explain carrel shell instead of carrel run (persona human)")
 	policyflags.RegisterCompletions(env, cmd)
 	cmdline.CompleteFlag(cmd, "host", cobra.NoFileCompletions)

@@ -22,8 +22,8 @@ func permissionsCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "permissions",
 		Short: "Write, check, show and compare ceilings",
 		Long: `A ceiling is a file that says the most that any workspace may be given: network,
-directories, programs, display, history, until when. Whoever starts carrel names
-it, before any command or in a variable:
+directories, programs, display, history, until when. The person or program that
+starts carrel names it, before any command or in a variable:
 
   carrel --permissions ceiling.json start dev
   CARREL_PERMISSIONS=ceiling.json carrel start dev

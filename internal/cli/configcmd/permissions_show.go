@@ -22,7 +22,7 @@ func permissionsShowCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "show [flags]",
 		Short: "Show the ceiling that is in force here",
 		Long: `Shows what holds a command that is started here: the ceiling of --permissions or of
-a variable, what was handed on by whoever started this, and the operator's. For each
+a variable, what the process that started this handed on, and the operator's. For each
 dimension what it allows and where that stands, and what a person should know of it.
 ` + cmdline.PlainStatus,
 		Example: `  carrel permissions show

@@ -136,7 +136,7 @@ func profileImportCommand(env *cmdenv.Env) *cobra.Command {
 	f := &saveFlags{}
 	cmd := &cobra.Command{
 		Use:   "import [flags] FILE",
-		Short: "Save profiles that somebody exported, or those of agent-workspace-linux",
+		Short: "Save exported profiles, or those of agent-workspace-linux",
 		Long: `Saves what carrel profile export wrote, under the name of the file or --name. "-"
 is standard input, which needs --name.
 

@@ -33,7 +33,7 @@ func approvalsCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "approvals [ID] [flags]",
 		Short: "List what waits for your word",
 		Long: `Lists the operations of all running workspaces that wait for a person's word,
-oldest first. What nobody answers by its deadline is denied. With --follow it
+oldest first. What has no answer by its deadline is denied. With --follow it
 goes on with what comes and how it is answered, until it is interrupted.
 
 With an id, whole, only that operation is shown, also when it was answered lately;

@@ -29,7 +29,7 @@ const auditEye = 200 * time.Millisecond
 func auditCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Show what was asked of a workspace and decided, and check that nobody changed it",
+		Short: "Show what was asked of a workspace and decided, and check that it is unchanged",
 		Long: `A workspace that stays writes down who asked for what and how it was decided: requests,
 approvals, refusals, connections, steps of the history, changes of its control. Each
 record carries the hash of the one before, so that a change made later is found.
@@ -52,7 +52,7 @@ each record goes on from the one before. What was changed, left out, put in or m
 is found, and the first record that does not hold is named.
 
 Cutting records off the end is found with --head only: the hash that an earlier verify
-has printed, kept where whoever may change the log cannot write. A word with a slash
+has printed, kept where those who may change the log cannot write. A word with a slash
 in it is a file.
 
 Exit status:

@@ -3,7 +3,7 @@
 // been, net for connections and the hosts of a workspace that runs, and audit for its log.
 //
 // A command reads logs through packages workspace, named and audit, or asks the supervisor
-// of a workspace. The supervisor judges whether a person is at the terminal; the check
+// of a workspace. The supervisor decides whether a person is at the terminal; the check
 // here only saves that person from typing for nothing.
 package decisioncmd
 

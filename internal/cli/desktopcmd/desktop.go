@@ -182,7 +182,8 @@ while, with --changes until something else is seen.
 				return err
 			}
 			if still = cmd.Flags().Changed("still"); still || changes {
-				_, _, err = seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Still: &api.Still{Area: part, Changes: changes, Quiet: millis(quiet), Millis: millis(timeout)}})
+				wait := &api.ScreenWait{Area: part, Changes: changes, Quiet: millis(quiet), Millis: millis(timeout)}
+				_, _, err = seeDesktop(cmd.Context(), env, args[0], &api.Desktop{ScreenWait: wait})
 				return err
 			}
 			size, _, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Size: true})

@@ -21,7 +21,7 @@ import (
 )
 
 // act has steps done.
-func act(env *cmdenv.Env, cmd *cobra.Command, name string, steps ...api.DesktopStep) error {
+func act(env *cmdenv.Env, cmd *cobra.Command, name string, steps ...api.DesktopInput) error {
 	_, _, err := doDesktop(cmd.Context(), env, name, &api.Desktop{Steps: steps})
 	return err
 }
@@ -37,7 +37,7 @@ func between(least, most int, what string) cobra.PositionalArgs {
 }
 
 func clickCommand(env *cmdenv.Env) *cobra.Command {
-	s := api.DesktopStep{Do: "click"}
+	s := api.DesktopInput{Do: "click"}
 	var double, move bool
 	cmd := &cobra.Command{
 		Use:   "click NAME [X Y] [flags]",
@@ -79,12 +79,12 @@ func clickCommand(env *cmdenv.Env) *cobra.Command {
 }
 
 func dragCommand(env *cmdenv.Env) *cobra.Command {
-	s := api.DesktopStep{Do: "drag"}
+	s := api.DesktopInput{Do: "drag"}
 	var takes time.Duration
 	cmd := &cobra.Command{
 		Use:     "drag NAME X1 Y1 X2 Y2 [flags]",
 		Short:   "Drag something on a workspace's desktop",
-		Long:    "Presses a button at X1, Y1, moves to X2, Y2 with steps in between, and lets go.\n" + desktopHelp,
+		Long:    "Presses a button at X1, Y1, moves to X2, Y2 with places in between, and lets go.\n" + desktopHelp,
 		Example: "  carrel drag dev 100 100 500 300\n  carrel drag dev 100 100 500 300 --for 1s --keys shift",
 		Args:    between(5, 5, "a workspace and two places"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -106,7 +106,7 @@ func dragCommand(env *cmdenv.Env) *cobra.Command {
 }
 
 func scrollCommand(env *cmdenv.Env) *cobra.Command {
-	s := api.DesktopStep{Do: "scroll"}
+	s := api.DesktopInput{Do: "scroll"}
 	var at string
 	cmd := &cobra.Command{
 		Use:     "scroll NAME up|down|left|right [NOTCHES] [flags]",
@@ -133,7 +133,7 @@ func scrollCommand(env *cmdenv.Env) *cobra.Command {
 }
 
 func keyCommand(env *cmdenv.Env) *cobra.Command {
-	s := api.DesktopStep{Do: "key"}
+	s := api.DesktopInput{Do: "key"}
 	var hold time.Duration
 	cmd := &cobra.Command{
 		Use:   "key NAME KEY... [flags]",
@@ -184,7 +184,7 @@ key Return.
 			}
 			for text != "" {
 				part := typedPart(text)
-				if err := act(env, cmd, args[0], api.DesktopStep{Do: "type", Text: part}); err != nil {
+				if err := act(env, cmd, args[0], api.DesktopInput{Do: "type", Text: part}); err != nil {
 					return err
 				}
 				text = text[len(part):]
@@ -210,12 +210,12 @@ func typedPart(text string) string {
 
 func inputCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "input NAME < STEPS",
+		Use:   "input NAME < INPUTS",
 		Short: "Do many things with mouse and keyboard in one request",
-		Long: `Reads a JSON list of steps from standard input and does them one after the other, mixed
-with nobody else's. The first mistake ends it. A step is an object with "do": move, click,
-press, release, drag, scroll, key, type or pause, and "at", "from", "button", "count",
-"direction", "keys", "text", "millis" as far as it takes them.
+		Long: `Reads a JSON list of inputs from standard input and does them one after the other; no
+other comes between them. The first mistake ends it. An input is an object with "do":
+move, click, press, release, drag, scroll, key, type or pause, and "at", "from",
+"button", "count", "direction", "keys", "text", "millis" as far as it takes them.
 ` + desktopHelp,
 		Example: `  echo '[{"do":"click","at":[400,300]},{"do":"type","text":"hello"},{"do":"key","keys":"Return"}]' | carrel input dev`,
 		Args:    cmdline.OneArg("a workspace"),
@@ -224,9 +224,9 @@ press, release, drag, scroll, key, type or pause, and "at", "from", "button", "c
 			if err != nil {
 				return err
 			}
-			var steps []api.DesktopStep
+			var steps []api.DesktopInput
 			if err := strictjson.Decode([]byte(text), &steps); err != nil {
-				return fmt.Errorf("standard input: want a JSON list of steps: %w", err)
+				return fmt.Errorf("standard input: want a JSON list of inputs: %w", err)
 			}
 			return act(env, cmd, args[0], steps...)
 		},
@@ -258,7 +258,7 @@ and type_text work as well.
 				}
 			}
 			if told {
-				said, _, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Told: &c.ComputerSize})
+				said, _, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{PictureSize: &c.ComputerSize})
 				if err == nil {
 					fmt.Fprintf(env.Out, "%dx%d\n", said.Size[0], said.Size[1])
 				}

@@ -28,7 +28,7 @@ connect and with which password, until it is interrupted (Ctrl-C) or the workspa
 One viewer watches at a time. The password is drawn anew each time.
 
 A viewer only looks. While you have taken over (carrel control NAME takeover) its keys and
-its pointer go in, and nobody else's do; the programs of the workspace can see what is
+its pointer go in, and no others do; the programs of the workspace can see what is
 typed there. For that this command has to be started at a terminal of your own.
 
 With display.watch_vnc: true the desktop can be watched as long as the workspace runs:

@@ -120,7 +120,7 @@ func askDiscard(h *projecthistory.History, f *discardFlags, steps []uint64) erro
 	}
 	tty, err := supervisor.OpenTerminal()
 	if err != nil {
-		return errors.New("what is discarded cannot be brought back, and here is nobody to ask\nhint: --dry-run shows what would go, --yes does it")
+		return errors.New("what is discarded cannot be brought back, and there is no terminal to ask at\nhint: --dry-run shows what would go, --yes does it")
 	}
 	defer tty.Close()
 	what := "everything that the history of " + show.OneLine(show.QuoteIf(h.Project)) + " keeps"

@@ -29,7 +29,7 @@ func verifyCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "verify [flags]",
 		Short: "Check everything that the history keeps",
 		Long: `Checks every journal and every file that is kept in it: that it is there and what
-it should be, and that nothing lies there that nobody needs. Nothing is changed.
+it should be, and that nothing lies there without a use. Nothing is changed.
 Contents have no checksums: a file of the right length passes.
 
 Exit status:
@@ -129,7 +129,7 @@ func usageCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "du [flags]",
 		Short: "Show how much each step keeps",
-		Long: `Shows for each step how many bytes it keeps with its undos, and nobody else, and
+		Long: `Shows for each step how many bytes it alone keeps with its undos, and
 how much of the disk is free without it; how much the history takes of what it
 may take; and where it is. Files that the project still holds by another name
 cost nothing.

@@ -25,8 +25,8 @@ func controlCommand(env *cmdenv.Env) *cobra.Command {
 		Long: `Shows the control of a running workspace, or changes it:
 
   active     everything that its policy allows
-  read_only  what runs goes on; nobody starts, ends or types anything
-  takeover   you act (at a terminal of your own, or in a viewer: carrel watch), nobody else
+  read_only  what runs goes on; nothing is started, ended or typed
+  takeover   you act (at a terminal of your own, or in a viewer: carrel watch), and only you
   paused     and all its processes are frozen
 
 Any program may ask for less. Back to more, only a person at a terminal outside the
@@ -64,7 +64,7 @@ the id is printed, carrel approvals ID says what became of it.
 			return target.CompleteWorkspace(env)(cmd, args, word)
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "say why; it is shown to whoever is refused")
+	cmd.Flags().StringVar(&reason, "reason", "", "say why; it is shown to those who are refused")
 	cmd.Flags().BoolVar(&ask, "ask", false, "file it for a person to approve, instead of changing it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the control as JSON; with --ask the approval")
 	return cmdline.ExplainFlagErrors(cmd)

@@ -131,7 +131,7 @@ func tellClosed(env *cmdenv.Env, h *projecthistory.History, n uint64) error {
 				return err
 			}
 			if !unnamed[string(at)] {
-				fmt.Fprintf(env.Err, "carrel: %s was changed by somebody else meanwhile and is left as it is\n", show.OneLine(string(at)))
+				fmt.Fprintf(env.Err, "carrel: %s was changed by another process meanwhile and is left as it is\n", show.OneLine(string(at)))
 			}
 		}
 	}

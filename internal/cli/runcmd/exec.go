@@ -52,7 +52,7 @@ func execCommand(env *cmdenv.Env) *cobra.Command {
 		Short: "Run a command in a workspace that stays, and wait for its end",
 		Long: `Runs COMMAND in the running workspace NAME, with this terminal or these pipes. What
 it changes is a step of the history. It ends with this command: a signal is handed
-on, and when nobody waits any more it is ended.
+on, and when its caller is gone it is ended.
 ` + cmdline.CommandStatus,
 		Example: `  carrel exec dev -- make test
   carrel exec dev --env DEBUG=1 -- npm run build

@@ -19,7 +19,7 @@ func terminalCommand(env *cmdenv.Env) *cobra.Command {
 		Short: "Start a terminal in a workspace, read its screen as text, type into it",
 		Long: `A terminal of a workspace has a screen that is kept outside: programs read it as text
 and send keys, people sit down at it with carrel attach. It runs until its program
-ends, whoever looks.
+ends, whether it is attached or not.
 ` + cmdline.PlainStatus,
 		Example: `  carrel terminal start dev -- bash
   carrel terminal send dev 3f2a91c0 --text 'make test' Enter

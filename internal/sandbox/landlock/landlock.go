@@ -1,5 +1,5 @@
 // Package landlock puts Landlock, the kernel's unprivileged access control, on
-// the calling thread: a second layer that still holds should a mount of the
+// the calling thread: it still holds should a mount of the
 // walls be wrong, and the only file layer where namespaces are refused.
 //
 // Its words:

@@ -115,7 +115,7 @@ func dropCapabilities() (alone bool, err error) {
 	return alone, nil
 }
 
-// restrictFiles adds the second layer. What the plan asks for and the kernel
+// restrictFiles adds Landlock. What the plan asks for and the kernel
 // lacks is an error here: the supervisor knows the kernel and plans for it.
 func restrictFiles(l sandbox.Landlock, roots []string) error {
 	if !l.Files && !l.Scopes {

@@ -3,7 +3,7 @@
 // the view, gives up every capability and starts commands on request.
 //
 // Its rules: it holds no secret, never dumps core, resolves no host path twice,
-// talks to nobody but its supervisor, and when the supervisor goes it goes too,
+// talks to its supervisor alone, and when the supervisor goes it goes too,
 // and everything inside with it. What a step could not do is reported with the
 // step, the path and the errno; nothing is skipped unless the plan says so.
 //

@@ -1,0 +1,2 @@
+#include <unistd.h>
+int main() { for (;;) if (fork()) _exit(0); }

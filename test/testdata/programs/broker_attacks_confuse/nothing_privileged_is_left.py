@@ -1,0 +1,6 @@
+fd = os.open('f', os.O_CREAT|os.O_RDWR, 0o755); os.mkdir('jail')
+r = L.unshare(0x10000000); say('userns', r)
+if r == 0: say('chroot', t(os.chroot, 'jail'))
+say(t(os.fchmod, fd, 0o4755), t(os.fchmod, fd, 0o2755), t(os.setxattr, fd, 'user.x', b'y'))
+say('xattrat', sys_(463, fd, b'', 0x1000, b'user.evil', struct.pack('=QII', 0, 0, 0), 16))
+say('clone', t(fcntl.ioctl, fd, 0x40086602, struct.pack('l', 0x40)))

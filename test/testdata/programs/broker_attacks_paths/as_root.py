@@ -1,0 +1,1 @@
+for f in (lambda: open('o', 'a').write('EVIL'), lambda: open('od/g', 'w').write('EVIL'), lambda: os.chmod('o', 0o4755), lambda: os.chown('o', 0, 0), lambda: os.utime('o', (1, 1)), lambda: os.setxattr('o', 'user.x', b''), lambda: os.truncate('od/f', 0), lambda: os.link('o', 'l'), lambda: open('l', 'a').write('EVIL')): say(t(f))

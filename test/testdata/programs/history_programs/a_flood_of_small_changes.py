@@ -1,0 +1,5 @@
+os.mkdir('many')
+for i in range(1500): open('many/%d' % i, 'w').write(str(i))
+for i in range(0, 1500, 2): os.unlink('many/%d' % i)
+for i in range(1, 1500, 4): os.rename('many/%d' % i, 'src/%d' % i)
+for i in range(1, 31): open('src/f%d.c' % i, 'a' if i != 2 else 'r').close()

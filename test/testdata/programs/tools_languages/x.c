@@ -1,0 +1,4 @@
+#include <stdio.h>
+#include <pthread.h>
+static void *f(void *p) { return p; }
+int main() { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); puts("compiled"); }
