@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -179,4 +180,29 @@ func TestUndoTellsOfAFileThatHasAnotherName(t *testing.T) {
 			t.Errorf("the mode is %v, %v", st.Mode(), err)
 		}
 	})
+}
+
+// TestUndoOnAFullDisk: where the project's file system is full and the history is on another
+// one, the undo says what is missing where, and leaves all as it was.
+func TestUndoOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.mkdir(w.project, 0o700)
+	w.mount("tmpfs", w.project, "size=2m,mode=0700")
+	defer w.unmountAll()
+	removed := w.write(w.project+"/removed", strings.Repeat("long ", 200_000))
+	w.sh("rm removed")
+	w.outsideSh("head -c 1900000 /dev/zero > full")
+	before := w.outsideSh("stat -c '%n %s %y' *")
+	if r := w.plain(w.bin, "undo"); r.code != 125 || r.err != "carrel: "+strconv.Quote(removed)+": no space left on device\n" {
+		t.Errorf("on a full disk: %s", r)
+	}
+	if after := w.outsideSh("stat -c '%n %s %y' *"); after != before {
+		t.Errorf("it left %q, want %q", after, before)
+	}
+	w.must(os.Remove(w.project + "/full"))
+	w.fine("undo")
+	if len(w.read(removed)) != 1_000_000 {
+		t.Errorf("with room again: %d bytes", len(w.read(removed)))
+	}
 }

@@ -175,7 +175,7 @@ func (u *undo) moveIn(objects int, number string, dir int, name string, a *journ
 		}
 	}
 	if err := copyAny(objects, number, dir, name, away); err != nil {
-		return err
+		return disk.Cause(err) // the store is only read
 	}
 	return disk.UnlinkAt(objects, number, 0)
 }

@@ -206,6 +206,15 @@ func (e *StoreError) Unwrap() []error {
 	return []error{unix.EIO, e.err}
 }
 
+// Cause gives what was marked by [OfStore], where it was not the store after all.
+func Cause(err error) error {
+	var s *StoreError
+	if errors.As(err, &s) {
+		return s.err
+	}
+	return err
+}
+
 // OfStore marks an error as one of the store.
 func OfStore(err error) error {
 	if err == nil {
