@@ -1,6 +1,10 @@
 package broker
 
-import "golang.org/x/sys/unix"
+import (
+	"cmp"
+
+	"golang.org/x/sys/unix"
+)
 
 // letGo has the kernel run a call that is not the broker's. With Config.Bare that
 // is no answer to a change of metadata, which nothing native would refuse, and with
@@ -39,7 +43,7 @@ func openFlags(c *Call) (flags int, opens bool) {
 }
 
 // cutOutside is truncate(2) of what is in no root, or by a caller with another root, on the caller's
-// own mount.
+// own mount. What procfs shows depends on who opens it.
 func cutOutside(w *worker, addr uint64, size int64) error {
 	o, err := w.outside(target{dirfd: unix.AT_FDCWD, addr: addr, follow: true})
 	if err != nil {
@@ -48,6 +52,10 @@ func cutOutside(w *worker, addr uint64, size int64) error {
 	defer o.close()
 	if err := cuttable(&o); err != nil {
 		return err
+	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(o.fd, &fs); err != nil || fs.Type == unix.PROC_SUPER_MAGIC {
+		return cmp.Or(err, error(unix.EACCES))
 	}
 	if !w.trap.Valid(w.call.ID) {
 		return errAnswered
