@@ -23,6 +23,7 @@ var historyOn = []string{}
 type differential struct {
 	seed, ops      int
 	procs, threads int
+	full           bool // what only level full does as outside is done, too
 }
 
 func (d differential) name() string {
@@ -35,7 +36,7 @@ func (d differential) name() string {
 // of each kind.
 func TestDifferential(t *testing.T) {
 	seed := someSeed(t)
-	list := []differential{{seed, often(6000, 100_000), 1, 1}, {seed + 1, often(12_000, 100_000), often(3, 4), often(2, 3)}}
+	list := []differential{{seed, often(6000, 100_000), 1, 1, false}, {seed + 1, often(12_000, 100_000), often(3, 4), often(2, 3), false}}
 	eachPerson(t, func(t *testing.T, p person) {
 		for _, d := range list {
 			t.Run(d.name(), func(t *testing.T) {
@@ -51,15 +52,16 @@ func TestDifferential(t *testing.T) {
 func TestDifferentialAgainstItself(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
-		d := differential{3, 3000, 3, 2}
+		d := differential{3, 3000, 3, 2, true}
 		w.differ(d, false).sameAs(t, w.differ(d, false))
 	})
 }
 
 // TestDifferentialNested: the other levels of nesting hold the same.
 func TestDifferentialNested(t *testing.T) {
-	d := differential{someSeed(t) + 2, often(4000, 100_000), 2, 2}
+	seed := someSeed(t) + 2
 	for _, nested := range nestings {
+		d := differential{seed, often(4000, 100_000), 2, 2, nested == "full"}
 		t.Run(nested+" "+d.name(), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, ordinary(t))
@@ -97,7 +99,7 @@ func (w *world) differ(d differential, walls bool, flags ...string) outcome {
 	tool := w.project + "/difftool"
 	w.must(copyFile(difftool(w.t), tool, 0o755))
 	dir := w.project + "/t"
-	args := []string{tool, "run", "-dir", dir, "-seed", strconv.Itoa(d.seed), "-ops", strconv.Itoa(d.ops), "-procs", strconv.Itoa(d.procs), "-threads", strconv.Itoa(d.threads)}
+	args := []string{tool, "run", "-dir", dir, "-seed", strconv.Itoa(d.seed), "-ops", strconv.Itoa(d.ops), "-procs", strconv.Itoa(d.procs), "-threads", strconv.Itoa(d.threads), fmt.Sprintf("-full=%v", d.full)}
 	var r result
 	if walls {
 		r = w.run(slices.Concat(historyOn, flags, []string{"--"}, args)...)

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"cmp"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,8 +28,39 @@ func cuts(c *Call) bool {
 	if !opens {
 		return c.Nr == unix.SYS_TRUNCATE || c.Nr == unix.SYS_OPENAT2
 	}
-	access := flags & unix.O_ACCMODE // 3 asks for neither, and cuts all the same
+	return cutsUnwritten(flags)
+}
+
+// cutsUnwritten says whether an open cuts and does not ask for writing. Access mode 3 asks for
+// neither, and cuts all the same.
+func cutsUnwritten(flags int) bool {
+	access := flags & unix.O_ACCMODE
 	return flags&unix.O_TRUNC != 0 && access != unix.O_WRONLY && access != unix.O_RDWR
+}
+
+// uncut gives the error of an open of this kind that is not the broker's: what the kernel says
+// of the name where it would not open it, and EINVAL where it would.
+func uncut(w *worker, r *request) error {
+	o, err := w.outside(target{dirfd: r.dirfd, path: r.path, follow: r.flags&unix.O_NOFOLLOW == 0})
+	if _, proc := procDescriptor(r.path); err == unix.ENOENT && r.flags&unix.O_CREAT != 0 && !proc {
+		if strings.HasSuffix(r.path, "/") {
+			return unix.EISDIR
+		}
+		return unix.EINVAL
+	}
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	switch o.stat.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return unix.EISDIR
+	case unix.S_IFLNK:
+		return unix.ELOOP
+	case unix.S_IFSOCK:
+		return unix.ENXIO
+	}
+	return unix.EINVAL
 }
 
 // openFlags gives the flags of an open that has them in a register.

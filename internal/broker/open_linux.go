@@ -68,7 +68,11 @@ func (w *worker) openAt(dirfd int32, addr uint64, flags int, mode uint32) (int64
 	case w.away:
 		return 0, errNotMine
 	}
-	return w.carryOpen(&r)
+	val, err := w.carryOpen(&r)
+	if err == errNotMine && w.b.config.Cuts && cutsUnwritten(flags) {
+		err = uncut(w, &r)
+	}
+	return val, err
 }
 
 // openat2 reads struct open_how of linux/openat2.h.

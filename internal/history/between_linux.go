@@ -128,7 +128,7 @@ func (w *Writer) meetsStranger(s *slot, st *journal.State, destroys bool) error 
 	case w.ignored != nil && w.ignored(s.path()):
 		return nil
 	case o == nil || !w.isInode(o.id, st.ID):
-		o = &object{at: s, meta: true, content: true}
+		o = &object{at: s, id: st.ID, meta: true, content: true} // the same one when it is asked about again
 		s.other = o
 	}
 	known := s.is

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -198,5 +199,34 @@ func TestNoEditByNames(t *testing.T) {
 		if got := d.betweens(t, d.over(t)); len(got) > 0 {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// TestUnreadableBetween: another program put a file where the step had made one, and it may not
+// be read. The step may destroy it once that was asked, and is not asked for ever.
+func TestUnreadableBetween(t *testing.T) {
+	asUser(t, "TestUnreadableBetween")
+	if os.Getuid() == 0 {
+		return
+	}
+	d := newDesk(t)
+	d.begin(t)
+	d.put(t, "made", "by the step")
+	if err := errors.Join(os.Remove(d.at("made")), os.WriteFile(d.at("made"), []byte("by another"), 0o000)); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	c := Change{Op: Remove, Path: d.at("made"), Dir: -1, ToDir: -1, Lose: func(path, why string) error {
+		if asked++; asked > 2 {
+			return errors.New("asked again")
+		}
+		return nil
+	}}
+	if err := d.w.Before(&c); err != nil || asked != 1 {
+		t.Fatalf("asked %d times, %v", asked, err)
+	}
+	d.w.After(&c, os.Remove(d.at("made")))
+	if got := d.over(t).Between(); len(got) != 1 || got[0].Lost == "" {
+		t.Errorf("written down: %+v", got)
 	}
 }

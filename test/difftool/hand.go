@@ -33,6 +33,7 @@ type hand struct {
 	count       int
 	block       int
 	memory      uintptr // a page with nothing mapped behind it
+	full        bool    // see options
 }
 
 // place is a directory with what is open there.
@@ -50,7 +51,7 @@ type held struct{ fd int }
 func newHand(o options, i int, log io.Writer) *hand {
 	blocks := max(o.ops/(o.procs*o.threads)/(ownOps+sharedOps), 1)
 	return &hand{
-		name: worker(i), random: rand.New(rand.NewPCG(o.seed, uint64(i))), log: log, blocks: blocks, alone: o.threads == 1,
+		name: worker(i), random: rand.New(rand.NewPCG(o.seed, uint64(i))), log: log, blocks: blocks, alone: o.threads == 1, full: o.full,
 		own: newPlace("own", placeOf(o, worker(i))), shared: newPlace("shared", placeOf(o, "shared")),
 	}
 }

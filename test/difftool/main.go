@@ -43,7 +43,8 @@ type options struct {
 	seed           uint64
 	ops            int
 	procs, threads int
-	worker         int // number of this process's first worker; -1 for the parent
+	full           bool // level full is compared, where more is as outside
+	worker         int  // number of this process's first worker; -1 for the parent
 }
 
 func main() {
@@ -73,6 +74,7 @@ func start(args []string) error {
 	set.IntVar(&o.ops, "ops", 1000, "operations of all workers together")
 	set.IntVar(&o.procs, "procs", 1, "processes")
 	set.IntVar(&o.threads, "threads", 1, "threads in each")
+	set.BoolVar(&o.full, "full", false, "do what only level full does as outside: openat2, and cutting without writing")
 	set.IntVar(&o.worker, "worker", -1, "for difftool's own use")
 	if err := set.Parse(args[1:]); err != nil {
 		return err
@@ -149,7 +151,7 @@ func startProcesses(o options, reads, writes []*os.File) (logs []*strings.Builde
 	for p := range o.procs {
 		first := p * o.threads
 		cmd := exec.Command("/proc/self/exe", "run", "-dir", o.dir, "-seed", fmt.Sprint(o.seed), "-ops", fmt.Sprint(o.ops),
-			"-procs", fmt.Sprint(o.procs), "-threads", fmt.Sprint(o.threads), "-worker", fmt.Sprint(first))
+			"-procs", fmt.Sprint(o.procs), "-threads", fmt.Sprint(o.threads), fmt.Sprintf("-full=%v", o.full), "-worker", fmt.Sprint(first))
 		for i := first; i < first+o.threads; i++ {
 			cmd.ExtraFiles = append(cmd.ExtraFiles, reads[i], writes[(i+1)%len(writes)])
 		}
