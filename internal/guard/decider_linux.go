@@ -294,6 +294,9 @@ func (d *Decider) byLevel(ch *broker.Change, at, rule string, level protect.Leve
 		if removes(ch) && d.Removable(at) || d.c.Exactly && ch.Kind == broker.KindNone && d.Removable(at) {
 			return broker.Verdict{Allowed: true}
 		}
+		if path.Base(at) == "config" && ch.Op == broker.OpChmod && (ch.Mode^ch.Was.Mode)&0o7777 == 0o100 {
+			return broker.Verdict{Allowed: true} // by this "git init" finds out whether modes are kept, and writes down what it found
+		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {
 			return broker.Verdict{Allowed: true, Vet: d.vetChange(at), Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}
 		}
