@@ -196,8 +196,10 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		if v, is := d.gitFile(ch, at); is {
 			return v
 		}
-		if v, is := jujutsu(d, ch, at); is {
-			return v
+		for _, other := range others {
+			if v, is := other(d, ch, at); is {
+				return v
+			}
 		}
 		return broker.Verdict{Allowed: true}
 	}
@@ -244,6 +246,9 @@ func (d *Decider) reading(at string) broker.Verdict {
 	return broker.Verdict{Allowed: true}
 }
 
+// others decide what is of other programs than git that keep versions.
+var others = []func(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool){jujutsu, mercurial}
+
 // byName applies the rules for names.
 func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
 	why := d.brings(ch, at)
@@ -280,10 +285,12 @@ func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
 	if r, is := d.gitFile(ch, at); is && v.Allowed && v.Vet == nil {
 		v = r
 	}
-	if r, is := jujutsu(d, ch, at); is && v.Allowed && v.Vet == nil {
-		v = r
+	for _, other := range others {
+		if r, is := other(d, ch, at); is && v.Allowed && v.Vet == nil {
+			v = r
+		}
 	}
-	v.Alone = u.piece
+	v.Alone = v.Alone || u.piece
 	return v
 }
 
