@@ -84,6 +84,23 @@ func TestMercurialBelow(t *testing.T) {
 	}
 }
 
+// TestMercurialCutsNothing: by a journal that a run leaves, "hg recover" removes files of the
+// store only.
+func TestMercurialCutsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.need("hg")
+	w.outsideSh("hg init .; echo x > f; hg add -q f; hg commit -q -u me -m x; echo x > ../kept; cp -r . ../free")
+	const leave, use = `printf '%s\0000\n' ~/src/kept > .hg/store/journal`, "\nhg recover 2>&1; test -e ../kept && echo kept"
+	r := w.run(append(historyOn, "--", "bash", "-c", leave)...)
+	if out := w.outsideSh(use); !strings.HasSuffix(out, "kept\n") {
+		t.Errorf("it is gone: %s", r)
+	}
+	if out := w.outsideSh("cd ../free\n" + leave + use + "; true"); strings.HasSuffix(out, "kept\n") {
+		t.Error("canary: without walls hg leaves it, too")
+	}
+}
+
 // TestMercurialWorks: everyday work, and repositories that a run makes.
 func TestMercurialWorks(t *testing.T) {
 	t.Parallel()

@@ -19,17 +19,21 @@ import (
 //
 //   - "hgrc" and "hgrc-not-shared" may say where other repositories are, and who commits.
 //   - "sharedpath" names a repository of the project.
-//   - Lists of backups say what "hg recover" and "hg rollback" copy where.
+//   - Journals say what "hg recover" and "hg rollback" cut, remove and copy where.
 func mercurial(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) {
-	low := at
-	if d.folds(at) {
-		low = strings.ToLower(at)
+	low := strings.ToLower(at)
+	if !strings.Contains(low, "/.hg") || ch.Asked || d.c.Exactly || d.c.Restoring {
+		return broker.Verdict{}, false
 	}
-	if ch.Asked || d.c.Exactly || d.c.Restoring || !strings.Contains(low+"/", "/.hg/") {
+	if !d.folds(at) {
+		low = at
+	}
+	if !strings.Contains(low+"/", "/.hg/") {
 		return broker.Verdict{}, false
 	}
 	v := d.refusal(at, "protected name: it makes Mercurial run programs or write elsewhere", "default", at)
 	vet := hgFile(d, low, path.Dir(at))
+	v.Most = maxIndex // a journal may have a line for each file
 	switch {
 	case carries(ch, at):
 		err := hgCarried(d, ch, at, low)
@@ -63,7 +67,10 @@ func hgFile(d *Decider, at, dir string) func(before, after []byte) error {
 		return func(before, after []byte) error { return hgSettings(d, dir, string(before), string(after)) }
 	case strings.HasSuffix(in, "/.hg/") && name == "sharedpath":
 		return func(_, after []byte) error { return hgShared(d, dir, strings.TrimSuffix(string(after), "\n")) }
-	case strings.HasSuffix(in, "/.hg/store/") && strings.HasSuffix(name, ".backupfiles"):
+	case !strings.HasSuffix(in, "/.hg/store/"):
+	case name == "journal" || name == "undo":
+		return func(_, after []byte) error { return hgJournal(string(after)) }
+	case name == "journal.backupfiles" || name == "undo.backupfiles":
 		return func(_, after []byte) error { return hgBackups(string(after)) }
 	}
 	return nil
@@ -91,10 +98,10 @@ func hgCarried(d *Decider, ch *broker.Change, at, low string) error {
 	if at == ch.Path {
 		from = ch.To
 	}
-	for _, file := range []string{"journal.backupfiles", "undo.backupfiles"} {
-		text, err := unshared(unix.AT_FDCWD, from+"/"+file, maxVetted)
+	for _, file := range []string{"journal", "undo", "journal.backupfiles", "undo.backupfiles"} {
+		text, err := unshared(unix.AT_FDCWD, from+"/"+file, maxIndex)
 		if err == nil {
-			err = hgBackups(string(text))
+			err = hgFile(d, low+"/"+file, at)(nil, text)
 		}
 		if err != nil && err != unix.ENOENT {
 			return fmt.Errorf("%s: %w", file, err)
@@ -162,6 +169,17 @@ func hgShared(d *Decider, dir, to string) error {
 	to = path.Clean(to)
 	if path.Base(to) != ".hg" || !slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(to, r) }) || d.linkTo(to) != "" {
 		return fmt.Errorf("%q is no repository of the project", to)
+	}
+	return nil
+}
+
+// hgJournal judges how long files of the store were before a transaction: lines of a name
+// and a length, 0 for a file that was not there.
+func hgJournal(text string) error {
+	for line := range strings.Lines(text) {
+		if name, _, _ := strings.Cut(line, "\x00"); hgLeaves(false, name) {
+			return fmt.Errorf("hg would cut %q", name)
+		}
 	}
 	return nil
 }
