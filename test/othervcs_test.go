@@ -115,6 +115,11 @@ func TestMercurialWorks(t *testing.T) {
 	const clones = "set -e; export HGUSER=me; rm -rf c*; hg clone -q n c; cd c; hg pull -q; date +%N > a; hg commit -q -m c; hg push -q -f; " +
 		"hg tag t; hg --config ui.rollback=true rollback -q; hg revert -q -a; hg recover -q || true; cd ..; " +
 		"cp -a c c2; hg clone -q c2 c3; hg -R c3 log -l 1 -T '{desc} '; hg -R c3 paths"
+	const killed = "hg init k; cd k; echo 1 > a; timeout -s KILL 1 hg --config hooks.pretxncommit='sleep 9' commit -q -A -m a -u me; " +
+		"hg recover -q; hg commit -q -A -m b -u me; hg log -T '{desc}'"
+	if r := w.run(append(historyOn, "--", "bash", "-c", killed)...); r.out != "b" || strings.Contains(r.err, "denied") {
+		t.Errorf("after a process was killed: %s", r)
+	}
 	for range 2 {
 		if out := w.sh(clones, historyOn...); out != "c default = "+w.project+"/c2\n" {
 			t.Errorf("clones: %q", out)

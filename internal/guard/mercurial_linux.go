@@ -76,8 +76,10 @@ func hgFile(d *Decider, at, dir string) func(before, after []byte) error {
 	return nil
 }
 
-// hgLinks are the links that Mercurial makes: locks, and to see whether there are links.
+// hgLinks are the links that Mercurial makes: locks, those under which it takes away what a
+// dead process has locked, and some to see whether there are links.
 func hgLinks(name string) bool {
+	name = strings.TrimSuffix(name, ".break")
 	return name == "lock" || name == "wlock" || strings.HasPrefix(name, "checklink")
 }
 

@@ -12,7 +12,8 @@ func TestMercurialSettings(t *testing.T) {
 	for text, good := range map[string]bool{
 		"": true, "# x\n\n[paths]\ndefault = https://example.com/x\ndefault:pushurl = ../x\n[ui]\nusername = Ada <a@b>\n": true,
 		"[paths]\r\ndefault = x\r\n": true, was: true, was + "[paths]\na = b\n": true, "[phases]\npublish = no\n": true,
-		"[hooks]\nx = z\n": false, "[ui]\neditor = x\n": false, "[paths]\na = b\n  c\n": false, "%include x\n": false, "[paths]\n%include = x\n": false,
+		"[hooks]\nx = z\n": false, "[ui]\neditor = x\n": false, "[paths]\na = b\n  c\n": false,
+		"%include x\n": false, "[paths]\n%include = x\n": false,
 		"# x\r[hooks]\nz = x\n": false, "[paths]\n[hooks]y = z\nz = x\n": false, "[paths\n": false, " [hooks]\nz = x\n": false, "z = x\n": false,
 		"\ufeff[hooks]\nz = x\n": false, "[paths][hooks]\nz = x\n": false,
 	} {
@@ -24,7 +25,7 @@ func TestMercurialSettings(t *testing.T) {
 
 func TestMercurialJournals(t *testing.T) {
 	for lines, good := range map[string]bool{
-		"data/f.i 120": true, "00changelog.i 0": true, "/x 0": false, "data/../../x 0": false, "lock/x 0": false, "LOCK/x 0": false,
+		"data/f.i 120": true, "00changelog.i 0": true, "/x 0": false, "data/../../x 0": false, "lock/x 0": false, "LOCK/x 0": false, "lock.break/x 0": false,
 	} {
 		if err := hgJournal(strings.ReplaceAll(lines, " ", "\x00") + "\n"); (err == nil) != good {
 			t.Errorf("%q: %v", lines, err)
