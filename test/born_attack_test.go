@@ -134,6 +134,8 @@ func TestBornConfigurationIsWritten(t *testing.T) {
 		{"read back at once", `git init -q sub; for i in $(seq 300); do printf '[user]\n\tname = n%s\n' $i > sub/.git/config; test "$(git -C sub config user.name)" = n$i || echo lost $i; done`, ""},
 		{"appended and read back", `git init -q app; for i in $(seq 100); do printf '[user]\n\tname = n%s\n' $i >> app/.git/config; test "$(tail -n 1 app/.git/config)" = "$(printf '\tname = n%s' $i)" || echo lost $i; done; git -C app config --local --get-all user.name | wc -l`, "100\n"},
 		{"copied", `git init -q one; git -C one config user.name Ada; touch -d @1000000000 one/.git/config; chmod 640 one/.git/config; cp -a one two; cmp one/.git/config two/.git/config; stat -c '%a %Y' two/.git/config; git -C two config user.name; cp -r one/.git three.git; git -C three.git config user.name`, "640 1000000000\nAda\nAda\n"},
+		{"copied, with a configuration that is newer than the index", `git init -q nw; touch nw/a; git -C nw add a; git -C nw config user.name Ada
+			for i in 1 2 3; do cp -a nw nw$i; git -C nw$i config user.name; done`, "Ada\nAda\nAda\n"},
 		{"a bare one copied", `git init -q --bare x.git; cp -r x.git y.git; cmp x.git/config y.git/config && git -C y.git config core.bare; git clone -q --bare . z.git; git -C z.git log --format=%s`, "true\none\n"},
 		{"two at once", `git init -q duo; exec 3>>duo/.git/config 4>>duo/.git/config; printf '[gc]\n' >&3; printf '\tauto = 7\n' >&4; exec 3>&-; git -C duo config gc.auto; exec 4>&-; git -C duo config gc.auto`, "7\n"},
 		{"read and written", `git init -q rw; python3 -c 'f = open("rw/.git/config", "r+"); old = f.read(); f.write("[user]\n\tname = Ada\n"); f.seek(0); print(f.read() == old + "[user]\n\tname = Ada\n")'; git -C rw config user.name`, "True\nAda\n"},

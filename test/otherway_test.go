@@ -52,6 +52,34 @@ const tracked = `git init -q --bare x; mkdir testdata; mv x testdata/repo.git; t
 // conflict leaves two commits of side that do not go onto main.
 const conflict = `echo 1 > f; git add f; git commit -qm 1; git switch -qc side; echo 2 > f; git commit -qam 2; echo 3 > g; git add g; git commit -qm 3; git switch -q main; echo 9 > f; git commit -qam 9; git switch -q side; `
 
+// TestOptionsOfAm: of the options that a run leaves for "git am --skip" none has git write
+// to a file of their choice.
+func TestOptionsOfAm(t *testing.T) {
+	for name, leave := range map[string]string{
+		"written":            `printf " '--build-fake-ancestor=$HOME/PWN'" > .git/rebase-apply/apply-opt`,
+		"moved there":        `printf " '--build-fake-ancestor=$HOME/PWN'" > o; mv o .git/rebase-apply/apply-opt`,
+		"with its directory": `mv .git/rebase-apply r; printf " '--build-fake-ancestor=$HOME/PWN'" > r/apply-opt; mv r .git/rebase-apply`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.litter = true
+			w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && touch f && git add f && git commit -qm x\n" +
+				"git checkout -qb o && echo 1 > f && git commit -qam 1 && echo 2 > g && git add g && git commit -qm 2\n" +
+				"git format-patch -q -o ../p main && git checkout -q main && echo 3 > f && git commit -qam 3\ngit am -q ../p/*; cp -r . ../free")
+			r := w.run(append(historyOn, "--", "bash", "-c", leave)...)
+			w.outsideSh("git am --skip; true")
+			if w.mark() {
+				t.Errorf("git wrote there: %s", r)
+			}
+			w.outsideSh("cd ../free\n" + leave + "\ngit am --skip; true")
+			if !w.mark() {
+				t.Error("canary: without walls it does not write there either")
+			}
+		})
+	}
+}
+
 const evilStrategy = `mkdir git-merge-x; ` + evil + ` > git-merge-x/evil; chmod +x git-merge-x/evil; `
 
 // TestOtherWays: nothing that a run writes is started outside, by whatever name it has it.

@@ -85,6 +85,8 @@ type Change struct {
 	Copied bool
 	// Hides, of a chmod: the owner may not read what is at Path afterwards.
 	Hides bool
+	// Mode, of a chmod: the new one.
+	Mode uint32
 	// New, of a rename: it fails if something is at To.
 	New bool
 	// Unopened, of an open or a truncation that failed: it did so before anybody had the

@@ -76,7 +76,7 @@ func (w *worker) hostPipe(o *object) bool {
 }
 
 func (w *worker) chmod(t target, mode uint32) (int64, error) {
-	return w.alterBy(Change{Op: OpChmod, Hides: mode&unix.S_IRUSR == 0}, t, func(o *object) error {
+	return w.alterBy(Change{Op: OpChmod, Hides: mode&unix.S_IRUSR == 0, Mode: mode}, t, func(o *object) error {
 		mode := mode & 0o7777
 		if kindOf(o.stat.Mode) != KindDir {
 			if mode&(unix.S_ISUID|unix.S_ISGID) != 0 {

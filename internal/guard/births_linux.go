@@ -318,8 +318,10 @@ func (d *Decider) ordinary(dir string) bool {
 			return false
 		}
 	}
-	if _, err := os.Lstat(dir + "/info/attributes"); err == nil {
-		return false
+	for _, name := range settings {
+		if _, err := os.Lstat(dir + "/" + name); err == nil {
+			return false
+		}
 	}
 	if common, err := gitdir.ReadSmall(dir + "/commondir"); !os.IsNotExist(err) && (err != nil || common != "../..\n" || path.Base(path.Dir(dir)) != "worktrees") {
 		return false

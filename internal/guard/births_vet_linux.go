@@ -61,19 +61,20 @@ func (d *Decider) vetted(ch *broker.Change, at string) broker.Verdict {
 		return refused
 	}
 	v := refused
-	v.Allowed, v.Vet = true, func(_, after []byte) error { return d.vet(at, name, after) }
+	v.Allowed, v.Vet = true, func(before, after []byte) error { return d.vet(at, name, before, after) }
 	return v
 }
 
-// vet judges what a file of a git directory that is made inside would hold.
-func (d *Decider) vet(at, name string, text []byte) error {
+// vet judges what a file of a git directory that is made inside would hold, in place of
+// what it held before.
+func (d *Decider) vet(at, name string, before, text []byte) error {
 	dir := path.Dir(at)
 	switch name {
 	case "config", "config.worktree":
 		if err := d.vetConfig(dir, text); err != nil || name != "config" {
 			return err
 		}
-		if d.hashOf(dir) != hashBy(text) && len(indexesBelow(dir)) > 0 {
+		if rereads(d, dir, before, text) && len(indexesBelow(dir)) > 0 {
 			return errHash
 		}
 		return indexAs(dir, hashBy(text), d.c.Restoring)
@@ -213,7 +214,7 @@ func (d *Decider) tame(dir, without string) error {
 		}
 		text, err := unshared(at, name, maxVetted)
 		if err == nil {
-			err = d.vet(dir+"/"+name, name, text)
+			err = d.vet(dir+"/"+name, name, text, text)
 		}
 		if err != nil && err != unix.ENOENT {
 			return fmt.Errorf("%s: %w", name, err)
@@ -224,15 +225,20 @@ func (d *Decider) tame(dir, without string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	var st unix.Stat_t
-	if err := unix.Fstatat(at, "info/attributes", &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.ENOENT && err != unix.ENOTDIR {
-		return errors.New("info/attributes is there")
+	for _, name := range settings {
+		var st unix.Stat_t
+		if err := unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.ENOENT && err != unix.ENOTDIR {
+			return errors.New(name + " is there")
+		}
 	}
 	if err := d.indexedIn(dir, dir); err != nil {
 		return err
 	}
 	return d.plain(at, dir)
 }
+
+// settings are files of a git directory that its own commands do not make.
+var settings = []string{"info/attributes", "lazygit.yml", "glab-cli/config.yml"}
 
 // plain looks for what is neither file nor directory: git would write where a link leads,
 // and wait for who writes to a FIFO. Files by which git writes elsewhere are judged.

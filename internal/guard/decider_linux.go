@@ -196,8 +196,10 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		if v, is := d.gitFile(ch, at); is {
 			return v
 		}
-		if v, is := jujutsu(d, ch, at); is {
-			return v
+		for _, other := range others {
+			if v, is := other(d, ch, at); is {
+				return v
+			}
 		}
 		return broker.Verdict{Allowed: true}
 	}
@@ -244,6 +246,9 @@ func (d *Decider) reading(at string) broker.Verdict {
 	return broker.Verdict{Allowed: true}
 }
 
+// others decide what is of other programs than git that keep versions.
+var others = []func(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool){jujutsu, mercurial}
+
 // byName applies the rules for names.
 func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
 	why := d.brings(ch, at)
@@ -280,10 +285,12 @@ func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
 	if r, is := d.gitFile(ch, at); is && v.Allowed && v.Vet == nil {
 		v = r
 	}
-	if r, is := jujutsu(d, ch, at); is && v.Allowed && v.Vet == nil {
-		v = r
+	for _, other := range others {
+		if r, is := other(d, ch, at); is && v.Allowed && v.Vet == nil {
+			v = r
+		}
 	}
-	v.Alone = u.piece
+	v.Alone = v.Alone || u.piece
 	return v
 }
 
@@ -293,6 +300,9 @@ func (d *Decider) byLevel(ch *broker.Change, at, rule string, level protect.Leve
 	case protect.Protected:
 		if removes(ch) && d.Removable(at) || d.c.Exactly && ch.Kind == broker.KindNone && d.Removable(at) {
 			return broker.Verdict{Allowed: true}
+		}
+		if path.Base(at) == "config" && ch.Op == broker.OpChmod && (ch.Mode^ch.Was.Mode)&0o7777 == 0o100 {
+			return broker.Verdict{Allowed: true} // by this "git init" finds out whether modes are kept, and writes down what it found
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {
 			return broker.Verdict{Allowed: true, Vet: d.vetChange(at), Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}

@@ -51,6 +51,8 @@ func (d *Decider) judge(at string) judged {
 		return judged{"what a rebase is to do", func(before, after []byte) error { d.listRuns(at, before, after); return nil }, maxVetted}
 	case strings.EqualFold(in, "rebase-merge") && strings.EqualFold(name, "strategy"):
 		return judged{"the strategy of a merge", func(_, after []byte) error { return gitconf.VetStrategy(string(after)) }, maxVetted}
+	case strings.EqualFold(in, "rebase-apply") && strings.EqualFold(name, "apply-opt"):
+		return judged{"how patches are applied", func(_, after []byte) error { return gitconf.VetApply(string(after)) }, maxVetted}
 	case strings.EqualFold(in, "sequencer") && strings.EqualFold(name, "opts"):
 		return judged{"options of a cherry-pick", func(_, after []byte) error { return gitconf.VetSequencer(after) }, maxVetted}
 	}
@@ -86,7 +88,7 @@ func (d *Decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 		switch {
 		case protect.Reference(d.inLogs(at)+"/x", d.folds(at)):
 			return "refs"
-		case name == "rebase-merge" || name == "sequencer":
+		case name == "rebase-merge" || name == "rebase-apply" || name == "sequencer":
 			return name
 		}
 		return ""

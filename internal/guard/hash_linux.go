@@ -66,6 +66,23 @@ func hashBy(config []byte) int {
 	return hash
 }
 
+// rereads says whether indexes of a git directory were judged by another length than the
+// one of its new configuration. The one before is not read by its path: whoever opens that
+// waits while it is written, the broker too. Nothing in it may stand for no file, and what is
+// no git directory yet was taken for a part of the one around it.
+func rereads(d *Decider, dir string, before, after []byte) bool {
+	hash := hashBy(after)
+	if linked(dir) {
+		return d.hashOf(dir) != hash
+	}
+	if len(before) == 0 && !protect.BareRepository(holds(dir, "")) {
+		if around := d.gitAround(dir + "/x"); around != "" && around != dir && hashIn(around) != hash {
+			return true
+		}
+	}
+	return hashBy(before) != hash
+}
+
 // indexAs judges what a git directory has of an index for a length of names.
 func indexAs(dir string, hash int, restoring bool) error {
 	entries, err := os.ReadDir(dir)

@@ -49,6 +49,12 @@ func TestName(t *testing.T) {
 		{".factory/hooks/x", Protected}, {".junie/mcp/x", Listed}, {".continue/mcp.json", Protected}, {".windsurf/hooks.json", Protected}, {".kiro/settings/mcp.json", Protected},
 		{".claude/plugins/x", Protected}, {".agents/skills/x", Protected}, {".bashrc", Listed}, {".gitconfig", Listed}, {".github/hooks/x.json", Listed},
 		{".github/copilot-instructions.md", Listed}, {"AGENTS.override.md", Listed}, {"tools/bazel", Listed}, {"tools/x", None}, {".github/ISSUE_TEMPLATE", None},
+		{".git/lazygit.yml", Protected}, {"a/.git/glab-cli/config.yml", Protected}, {".git/modules/glab-cli/HEAD", None},
+		{".git/glab-cli/recover/x", None},
+		{".continue/mcpServers/x.yaml", Protected}, {".junie/mcp/mcp.json", Protected}, {"kilo.jsonc", Protected}, {".kilo/plugin/x.ts", Protected},
+		{".vibe/config.toml", Protected}, {".direnv/flake-profile-a.rc", Protected}, {".direnv/python-3.12/bin/pip", None}, {"$irbrc", Protected},
+		{"hie.yaml", Protected}, {".lsp/config.edn", Protected}, {".RData", Protected}, {".config/lefthook.yml", Protected}, {"hk.go", None},
+		{".bzr/branch/branch.conf", Listed}, {".fslckout", Listed}, {".repo/repo/main.py", Protected}, {"global.json", Listed},
 		{".vscode.bak/x", None}, {"x.vscode", None}, {".GIT/config", None}, {".VSCODE", None},
 	}
 	for _, tt := range tests {

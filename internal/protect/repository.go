@@ -80,6 +80,10 @@ func control(parts []string) (rule string, level Level) {
 		return name + ": " + controls[name], Protected
 	case name == "info" && len(parts) == 2 && last == "attributes":
 		return "info/attributes: git runs the drivers that it chooses", Protected
+	case name == "lazygit.yml" && len(parts) == 1:
+		return "lazygit.yml: lazygit runs what it names", Protected
+	case name == "glab-cli" && len(parts) == 2 && last == "config.yml":
+		return "glab-cli/config.yml: glab runs what it names", Protected
 	case (name == "remotes" || name == "branches") && len(parts) > 1:
 		return name + ": git takes addresses of remotes from it", Protected
 	}
@@ -97,7 +101,7 @@ func carriesControl(parts []string) bool {
 		return true
 	}
 	switch parts[0] {
-	case "info", "remotes", "branches":
+	case "info", "remotes", "branches", "glab-cli":
 		return len(parts) == 1
 	case "worktrees":
 		return len(parts) < 3 || carriesControl(parts[2:])

@@ -54,7 +54,9 @@ func guardedNames(project string, brokered bool) []protect.Top {
 }
 
 // Files in a repository that make git run programs or look elsewhere.
-var ProtectedGitNames = []string{"config", "config.worktree", "hooks", "commondir", "gitdir", "info/attributes"}
+var ProtectedGitNames = []string{
+	"config", "config.worktree", "hooks", "commondir", "gitdir", "info/attributes", "lazygit.yml", "glab-cli/config.yml",
+}
 
 // Names is what mounts hold of the protected names: read-only rules, and
 // directories that must keep their names.
