@@ -4,6 +4,8 @@ import (
 	"path"
 	"strings"
 
+	"carrel/internal/broker/caller"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -373,7 +375,7 @@ func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags 
 	if err != nil {
 		return 0, err
 	}
-	fd, isFD := procDescriptor(path)
+	fd, isFD := caller.Descriptor(path)
 	if path == "" && flags&unix.AT_EMPTY_PATH != 0 {
 		fd, isFD = fromfd, true
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	"carrel/internal/broker/caller"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -42,7 +44,7 @@ func cutsUnwritten(flags int) bool {
 // of the name where it would not open it, and EINVAL where it would.
 func uncut(w *worker, r *request) error {
 	o, err := w.outside(target{dirfd: r.dirfd, path: r.path, follow: r.flags&unix.O_NOFOLLOW == 0})
-	if _, proc := procDescriptor(r.path); err == unix.ENOENT && r.flags&unix.O_CREAT != 0 && !proc {
+	if _, proc := caller.Descriptor(r.path); err == unix.ENOENT && r.flags&unix.O_CREAT != 0 && !proc {
 		if strings.HasSuffix(r.path, "/") {
 			return unix.EISDIR
 		}

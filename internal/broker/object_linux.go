@@ -3,6 +3,8 @@ package broker
 import (
 	"strconv"
 
+	"carrel/internal/broker/caller"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -34,7 +36,7 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 		}
 		return w.findFD(t.dirfd)
 	}
-	if fd, ok := procDescriptor(path); ok && t.follow {
+	if fd, ok := caller.Descriptor(path); ok && t.follow {
 		return w.findFD(fd)
 	}
 	if w.away {
@@ -69,7 +71,7 @@ func (w *worker) outside(t target) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	dirfd, path := throughProc(t.dirfd, path)
+	dirfd, path := caller.ThroughProc(t.dirfd, path)
 	fd := -1
 	switch {
 	case path != "":
@@ -147,7 +149,7 @@ func (w *worker) find(dirfd int32, path string, follow bool) (object, error) {
 	if path == "" {
 		return object{}, unix.ENOENT
 	}
-	dirfd, path = throughProc(dirfd, path)
+	dirfd, path = caller.ThroughProc(dirfd, path)
 	flags := uint64(unix.O_NOFOLLOW)
 	if follow {
 		flags = 0
@@ -168,7 +170,7 @@ func (w *worker) findIn(dirfd int32, path string, follow bool) (object, bool) {
 	if path == "" {
 		return object{}, false
 	}
-	dirfd, path = throughProc(dirfd, path)
+	dirfd, path = caller.ThroughProc(dirfd, path)
 	dir, name := split(path)
 	if name == "." || name == ".." || name[len(name)-1] == '/' {
 		return object{}, false

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"carrel/internal/broker/caller"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -109,7 +111,7 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 	if !r.changes() {
 		return 0, errNotMine
 	}
-	if fd, ok := procDescriptor(r.path); ok {
+	if fd, ok := caller.Descriptor(r.path); ok {
 		if r.flags&unix.O_NOFOLLOW != 0 || r.exclusive() {
 			return 0, errNotMine // ELOOP, EEXIST
 		}
@@ -135,7 +137,7 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 			return val, err
 		}
 		// A symlink: a walk goes on where it leads.
-		if fd, ok := procDescriptor(next); ok {
+		if fd, ok := caller.Descriptor(next); ok {
 			return w.reopen(r, fd)
 		}
 		return w.openWalked(r)

@@ -82,25 +82,6 @@ func (w *worker) openMissing(r *request, k *walker) (int64, error) {
 	return w.openNew(r, &p)
 }
 
-// procDescriptor recognises the names of the caller's own descriptors.
-func procDescriptor(path string) (int32, bool) {
-	switch path {
-	case "/dev/stdin":
-		return 0, true
-	case "/dev/stdout":
-		return 1, true
-	case "/dev/stderr":
-		return 2, true
-	}
-	for _, prefix := range []string{"/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"} {
-		if rest, ok := strings.CutPrefix(path, prefix); ok {
-			n, err := strconv.ParseUint(rest, 10, 31)
-			return int32(n), err == nil
-		}
-	}
-	return 0, false
-}
-
 // reopen is an open of one of the caller's descriptors by its procfs name: a
 // new open of the same inode, decided and recorded like any other.
 func (w *worker) reopen(r *request, fd int32) (int64, error) {

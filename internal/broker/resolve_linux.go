@@ -2,12 +2,11 @@ package broker
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/broker/caller"
+
+	"golang.org/x/sys/unix"
 )
 
 // place is a name in a pinned directory of the mirror.
@@ -142,7 +141,7 @@ func (w *worker) resolve(dirfd int32, path string) (place, error) {
 	if path == "" {
 		return place{}, unix.ENOENT
 	}
-	dirfd, path = throughProc(dirfd, path)
+	dirfd, path = caller.ThroughProc(dirfd, path)
 	dir, name := split(path)
 	d, err := w.directory(dirfd, dir)
 	if err == errRemoved {
@@ -163,32 +162,6 @@ func (w *worker) inRemoved(dirfd int32, p *place) error {
 		return unix.EACCES
 	}
 	return errRemoved
-}
-
-// throughProc turns a path through the caller's own magic links into what they
-// mean: procfs in the mirror does not know the caller.
-func throughProc(dirfd int32, path string) (int32, string) {
-	rest, ok := strings.CutPrefix(path, "/proc/self/")
-	if !ok {
-		rest, ok = strings.CutPrefix(path, "/proc/thread-self/")
-	}
-	if !ok {
-		if rest, ok = strings.CutPrefix(path, "/dev/fd/"); !ok {
-			return dirfd, path
-		}
-		rest = "fd/" + rest
-	}
-	if below, ok := strings.CutPrefix(rest, "root/"); ok {
-		return dirfd, "/" + below
-	}
-	if below, ok := strings.CutPrefix(rest, "cwd/"); ok && strings.Trim(below, "/") != "" {
-		return unix.AT_FDCWD, strings.TrimLeft(below, "/")
-	}
-	number, below, ok := strings.Cut(strings.TrimPrefix(rest, "fd/"), "/")
-	if n, err := strconv.ParseUint(number, 10, 31); ok && err == nil && strings.HasPrefix(rest, "fd/") && strings.Trim(below, "/") != "" {
-		return int32(n), strings.TrimLeft(below, "/")
-	}
-	return dirfd, path
 }
 
 // lookup opens a path of the caller in the mirror: at once where that can be
