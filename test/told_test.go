@@ -78,9 +78,9 @@ func TestListedAtOnce(t *testing.T) {
 	w.litter = true
 	cmd := w.startInside("echo x > CLAUDE.md; echo ready; read -r line")
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	if out := w.fine("denials"); !strings.Contains(out, "CLAUDE.md\" was made or changed inside, and was not refused") {
-		t.Errorf("carrel denials says %q", out)
-	}
+	eventually(t, "the denial", func() bool { // which is written beside the call
+		return strings.Contains(w.fine("denials"), "CLAUDE.md\" was made or changed inside, and was not refused")
+	})
 }
 
 // TestChangedIsListed: what was there, and can run code later, is told of when it is written
