@@ -281,7 +281,7 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	defer w.b.pins.sweep()
 	old, over, err := renamed(&p, &q, flags)
 	if err != nil {
-		return 0, unsearched(err, &p, &q)
+		return 0, forbidden(err, unix.X_OK, &p, &q)
 	}
 	ch := Change{Op: OpRename, Path: p.path, To: q.path, Kind: old.Kind, Over: over.Kind,
 		Dir: p.dir, Name: p.name, ToDir: q.dir, ToName: q.name, In: w.in(&p), ToIn: w.in(&q),
@@ -333,7 +333,7 @@ func renamed(p, q *place, flags uint) (old, over look, err error) {
 func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q place, err error) {
 	if p, err = w.name(fromfd, from, 0); err == errRemoved {
 		if q, err = w.name(tofd, to, 1); err == nil {
-			err = unsearched(errRemoved, &q) // what is wrong with the second path comes first
+			err = forbidden(errRemoved, unix.X_OK, &q) // what is wrong with the second path comes first
 			if q.dots() {
 				err = errNotMine // EBUSY or EEXIST
 			}
@@ -350,16 +350,16 @@ func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q p
 				err = e // the old name is looked up first
 			}
 		}
-		err = unsearched(err, &p)
+		err = forbidden(err, unix.X_OK, &p)
 	}
 	return p, q, err
 }
 
-// unsearched gives the error that comes first: of a directory that may not be
-// searched, before any name in it is looked at.
-func unsearched(err error, places ...*place) error {
+// forbidden gives the error that comes first: of a directory that may not be
+// used so, before any name in it is looked at.
+func forbidden(err error, use uint32, places ...*place) error {
 	for _, p := range places {
-		if unix.Faccessat2(p.dir, "", unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH) == unix.EACCES {
+		if unix.Faccessat2(p.dir, "", use, unix.AT_EACCESS|unix.AT_EMPTY_PATH) == unix.EACCES {
 			return unix.EACCES
 		}
 	}
@@ -414,7 +414,10 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 		return 0, unix.EXDEV
 	}
 	if o.stat.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return 0, do() // never succeeds; the kernel knows the error
+		if err := do(); err != unix.EXDEV { // never succeeds; the kernel knows the error
+			return 0, err
+		}
+		return 0, forbidden(unix.EPERM, unix.W_OK|unix.X_OK, q) // it was found on another mount of its file system
 	}
 	if o.stat.Mode&unix.S_IFMT == unix.S_IFLNK {
 		// A magic link to a link cannot be followed halfway: by name instead.
@@ -433,9 +436,7 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 				err = unix.Linkat(unix.AT_FDCWD, o.link(), dir, q.name, unix.AT_SYMLINK_FOLLOW)
 			}
 			if err == unix.EXDEV { // it was not granted, so it once had a name
-				if err = unix.Faccessat2(q.dir, "", unix.W_OK|unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH); err == nil {
-					err = unix.ENOENT
-				}
+				err = forbidden(unix.ENOENT, unix.W_OK|unix.X_OK, q)
 			}
 			return err
 		}
