@@ -1,6 +1,7 @@
 package runcmd
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,17 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/show"
 )
+
+// untold leaves out what has a line of its own: warnings were printed at the start,
+// and a refusal that ends the run is its error.
+func untold(denials []api.Denial, warned []policy.Warning, end error) []api.Denial {
+	var ended *api.Denial
+	errors.As(end, &ended)
+	return slices.DeleteFunc(denials, func(d api.Denial) bool {
+		warned := slices.ContainsFunc(warned, func(w policy.Warning) bool { return d.Message == w.Message })
+		return warned || ended != nil && d.Message == ended.Message
+	})
+}
 
 // tellDenials prints what was refused, and counts. Hosts that no rule lists are one line
 // together, and so are those that only hear how programs are used.

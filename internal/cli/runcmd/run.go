@@ -2,7 +2,6 @@ package runcmd
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -125,8 +124,8 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 		offerNoPrompts(env, s.Decision, cmd)
 	}
 	r, err := s.Start()
-	if d := (*api.Denial)(nil); errors.As(err, &d) && !f.JSON { // it is told as what ended carrel
-		r.Denials = slices.DeleteFunc(r.Denials, func(told api.Denial) bool { return told.Message == d.Message })
+	if !f.JSON {
+		r.Denials = untold(r.Denials, s.Policy.Warnings, err)
 	}
 	tellResult(env, s, r, f.JSON)
 	if err != nil {
