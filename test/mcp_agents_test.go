@@ -32,7 +32,7 @@ func (w *world) checkAgentsWork(r result, m *fakemodel.Server) {
 	if r.code != 0 || !m.Finished() || len(got) < 7 {
 		w.t.Fatalf("the agent did not finish: %s\nresults: %q", r, got)
 	}
-	for i, want := range []string{"ran", "replacements", "", "denied", "written by the agent", "steps_rolled_back", "written by nobody"} {
+	for i, want := range []string{"ran", "1 replacement", "", "denied", "written by the agent", "steps_rolled_back", "written by nobody"} {
 		if !strings.Contains(got[i], want) {
 			w.t.Errorf("result %d has no %q: %.600s", i, want, got[i])
 		}

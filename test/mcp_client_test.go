@@ -48,6 +48,9 @@ type toolReply struct {
 		MIMEType string `json:"mimeType"`
 	} `json:"content"`
 	Structured map[string]any `json:"structuredContent"`
+	Meta       struct {
+		Result map[string]any `json:"carrel/result"`
+	} `json:"_meta"`
 	IsError    bool           `json:"isError"`
 	none       string         // why there is none
 }
@@ -192,6 +195,9 @@ func (c *agentClient) told(r reply) (got toolReply) {
 	}
 	if err := json.Unmarshal(r.Result, &got); err != nil {
 		c.t.Fatalf("%v: %s", err, r.Result)
+	}
+	if got.Structured == nil { // the text or the picture is the answer
+		got.Structured = got.Meta.Result
 	}
 	return got
 }

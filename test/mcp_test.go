@@ -28,7 +28,7 @@ func TestMCP(t *testing.T) {
 		if steps, _ := app["steps"].([]any); len(steps) != 1 || w.read(w.project+"/made") != "one\n" {
 			t.Errorf("app_launch: %s", r.text())
 		}
-		if r := c.does("app_log", args{"app": app["id"]}); r.Structured["stdout"] != "said\n" {
+		if r := c.does("app_log", args{"app": app["id"]}); r.text() != "said\n" {
 			t.Errorf("app_log: %s", r.text())
 		}
 		if r := c.does("undo_preview", args{}); !strings.Contains(r.text(), w.project+"/made") {
@@ -323,10 +323,11 @@ func TestMCPFiles(t *testing.T) {
 	if n := ran.Structured["step_ids"].([]any); wrote == 0 || edited != wrote+1 || len(n) != 1 || n[0] != edited+1 {
 		t.Errorf("steps: %v %v %v", wrote, edited, n)
 	}
-	if out := ran.text(); !strings.HasPrefix(out, "1\n2\n") || !strings.Contains(out, "\nend\n") || !strings.Contains(out, "left out") || len(out) > 200_000 {
+	if out := ran.text(); !strings.HasPrefix(out, "1\n2\n") || !strings.Contains(out, "\nend\n") || !strings.Contains(out,
+		"left out") || len(out) > 32_000 {
 		t.Errorf("a long output: %d bytes, %.100s", len(out), out)
 	}
-	if r := c.does("app_log", args{"app": ran.Structured["app_id"], "tail_bytes": 20}); !strings.HasSuffix(r.Structured["stdout"].(string), "end\n") {
+	if r := c.does("app_log", args{"app": ran.Structured["app_id"], "tail_bytes": 20}); !strings.Contains(r.text(), "\nend\n") {
 		t.Errorf("its log: %s", r.text())
 	}
 	for _, look := range []struct {
@@ -396,8 +397,8 @@ func TestMCPProfiles(t *testing.T) {
 		}
 	}
 	c.does("profile_export", args{"id": "dev", "output_path": "../dev.yaml"}) // in a home of its own
-	if r := c.does("write_file", args{"path": "~/x", "content": "in the project"}); r.Structured["private"] == true {
-		t.Errorf("a name that begins with ~: %s", r.text())
+	if r := c.does("write_file", args{"path": "~/x", "content": "at home"}); r.Structured["private"] != true {
+		t.Errorf("a path in the home: %s", r.text())
 	}
 	if r := c.does("write_file", args{"path": w.home + "/x", "content": "away"}); r.Structured["private"] != true {
 		t.Errorf("a file that goes with the workspace: %s", r.text())

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"carrel/internal/strictjson"
@@ -62,6 +63,7 @@ func DoBeneath(ctx context.Context, dir string, req Request) (any, error) {
 	if err := req.check(); err != nil {
 		return nil, of(req.op(), req.subject(), err, CodeRequest)
 	}
+	expandHome(req, os.Getenv("HOME"))
 	at, err := beneath(dir)
 	if err != nil {
 		return nil, of(req.op(), Path(dir), err, CodeIO)

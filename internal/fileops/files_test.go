@@ -294,3 +294,30 @@ func TestList(t *testing.T) {
 		}
 	}
 }
+
+// TestTildeIsHome: a path that begins with ~ is one of the home directory, and no file of
+// that name is made in the current one.
+func TestTildeIsHome(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(dir)
+	for _, req := range []Request{
+		&WriteFile{Path: "~/a/b", Content: "one"}, &EditFile{Path: "~/a/b", Edit: Edit{Old: "one", New: "two"}}, &ReadFile{Path: "~/a/b"},
+		&ListDirectory{Path: "~"}, &Glob{Pattern: "b", Where: Where{Path: "~/a"}}, &Grep{Pattern: "two", Where: Where{Roots: []Path{"~/a"}}},
+	} {
+		if got, err := Do(t.Context(), req); err != nil {
+			t.Errorf("%s: %v, %v", req.op(), got, err)
+		}
+	}
+	if text, err := os.ReadFile(home + "/a/b"); string(text) != "two" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("made here: %v", left)
+	}
+	for path, want := range map[string]string{"~": "/h", "~/x": "/h/x", "~x": "~x", "./~": "./~", "a/~": "a/~", "": "", "~/../x": "/x"} {
+		if got := InHome(path, "/h"); got != want {
+			t.Errorf("%q is %q, want %q", path, got, want)
+		}
+	}
+}

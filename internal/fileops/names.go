@@ -1,7 +1,9 @@
 package fileops
 
 import (
+	"path/filepath"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -46,4 +48,42 @@ func (p Path) plain() bool {
 		}
 	}
 	return true
+}
+
+// expandHome gives the paths of a request that begin with ~ the home directory that they
+// mean. A file of that name is reached as ./~.
+func expandHome(req Request, home string) {
+	if !filepath.IsAbs(home) {
+		return
+	}
+	expand := func(p *Path) { *p = Path(InHome(string(*p), home)) }
+	switch r := req.(type) {
+	case *ReadFile:
+		expand(&r.Path)
+	case *WriteFile:
+		expand(&r.Path)
+	case *EditFile:
+		expand(&r.Path)
+	case *ListDirectory:
+		expand(&r.Path)
+	case *Glob:
+		r.expand(expand)
+	case *Grep:
+		r.expand(expand)
+	}
+}
+
+func (w *Where) expand(expand func(*Path)) {
+	expand(&w.Path)
+	for i := range w.Roots {
+		expand(&w.Roots[i])
+	}
+}
+
+// InHome is a path whose ~, alone or before a slash, stands for a home directory.
+func InHome(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
+		return filepath.Join(home, rest)
+	}
+	return path
 }

@@ -19,7 +19,12 @@ const (
 	codeTool      = "no-tool"
 )
 
-// shown is what a tool gives that shows itself in other words than its JSON.
+// metaKey is the field of _meta with what a program may want of an answer whose text or
+// picture is for a model. It cannot be structuredContent: clients that see that hand it
+// to their model in place of the text and the picture.
+const metaKey = "carrel/result"
+
+// shown is an answer that is text or a picture. Its JSON is what content does not show.
 type shown interface{ content() []sdk.Content }
 
 // problem is the form of every refusal and error.
@@ -34,24 +39,20 @@ type problem struct {
 }
 
 // result puts an answer in the protocol's form.
-func result(value any) *sdk.CallToolResult {
-	r := &sdk.CallToolResult{StructuredContent: value}
+func (t *Tool) result(value any) *sdk.CallToolResult {
 	if s, ok := value.(shown); ok {
-		r.Content = s.content()
+		return &sdk.CallToolResult{Content: s.content(), Meta: sdk.Meta{metaKey: value}}
 	}
-	if r.Content == nil {
-		text, err := json.Marshal(value)
-		if err != nil {
-			return refusal(context.Background(), "", err)
-		}
-		r.Content = []sdk.Content{&sdk.TextContent{Text: string(text)}}
+	text, err := fit(value)
+	if err != nil {
+		return t.refusal(context.Background(), err)
 	}
-	return r
+	return &sdk.CallToolResult{StructuredContent: text, Content: textOf(string(text))}
 }
 
 // refusal puts an error in the form that a model reads and a program understands.
-func refusal(ctx context.Context, tool string, err error) *sdk.CallToolResult {
-	p := problem{Code: tools.CodeFailed, Message: err.Error(), Operation: tool}
+func (t *Tool) refusal(ctx context.Context, err error) *sdk.CallToolResult {
+	p := problem{Code: tools.CodeFailed, Message: err.Error(), Operation: t.Name}
 	var d *api.Denial
 	var f *fileops.Error
 	switch {
@@ -60,14 +61,23 @@ func refusal(ctx context.Context, tool string, err error) *sdk.CallToolResult {
 	case errors.As(err, &d):
 		p = problem{Code: d.Code, Message: d.Message, Operation: d.Operation, Subject: printable(d.Subject), Rule: d.Rule, Source: d.Source, Hint: d.Hint}
 	case ctx.Err() != nil:
-		p.Code, p.Message = codeCancelled, fmt.Sprintf("%s was ended: %v", tool, context.Cause(ctx))
+		p.Code, p.Message = codeCancelled, fmt.Sprintf("%s was ended: %v", t.Name, context.Cause(ctx))
 	}
+	p.Message, _ = clip(p.Message, mostText/2)
 	text := p.Code + ": " + p.Message
 	if p.Hint != "" {
 		text += "\nhint: " + p.Hint
 	}
-	return &sdk.CallToolResult{IsError: true, StructuredContent: p, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+	r := &sdk.CallToolResult{IsError: true, Content: textOf(text)}
+	if t.shows {
+		r.Meta = sdk.Meta{metaKey: p}
+	} else {
+		r.StructuredContent = p
+	}
+	return r
 }
+
+func textOf(text string) []sdk.Content { return []sdk.Content{&sdk.TextContent{Text: text}} }
 
 func printable(s string) string {
 	if text, err := json.Marshal(s); err == nil {

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/fileops"
 	"carrel/internal/named"
 	"carrel/internal/supervisor"
 	"carrel/internal/tools"
@@ -214,8 +216,14 @@ func hasEnded(ctx context.Context, e supervisor.Entry) bool {
 	return e.WaitEnd(ctx) == nil
 }
 
-// within makes a path that may be relative one of the project.
+// within makes a path that may be relative one of the project; ~ is the home directory.
 func (c *call) within(path string) string {
+	for _, v := range slices.Backward(c.server.opts.Environ) {
+		if home, ok := strings.CutPrefix(v, "HOME="); ok && filepath.IsAbs(home) {
+			path = fileops.InHome(path, home)
+			break
+		}
+	}
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
@@ -225,20 +233,19 @@ func (c *call) within(path string) string {
 func joined(list []string) string { return strings.Join(list, ", ") }
 
 // carrelLines is carrel for a command that prints one value a line.
-func (s *Server) carrelLines(ctx context.Context, each func(api.Output), args ...string) error {
-	all, err := s.opts.program().Raw(ctx, nil, args...)
-	if err != nil {
-		return err
-	}
+func (s *Server) carrelLines(ctx context.Context, each func(*api.Output) error, args ...string) error {
+	all, failed := s.opts.program().Raw(ctx, nil, args...)
 	d := json.NewDecoder(bytes.NewReader(all))
 	for d.More() {
 		var o api.Output
 		if err := d.Decode(&o); err != nil {
-			return fmt.Errorf("carrel %s: what it printed is not understood: %w", args[0], err)
+			return cmp.Or(failed, fmt.Errorf("carrel %s: what it printed is not understood: %w", args[0], err))
 		}
-		each(o)
+		if err := each(&o); err != nil {
+			return err
+		}
 	}
-	return nil
+	return failed
 }
 
 // carrelText gives what the command line prints that is no JSON.

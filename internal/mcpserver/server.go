@@ -190,9 +190,12 @@ func annotations(t *Tool) *sdk.ToolAnnotations {
 	return &sdk.ToolAnnotations{ReadOnlyHint: t.Effect == Looks, DestructiveHint: pick(t.Effect == Destroys), IdempotentHint: t.Idempotent, OpenWorldHint: pick(t.Open)}
 }
 
-// outSchema is the schema of what a tool gives, or of the problem that it gives instead.
+// outSchema is the schema of structuredContent, nil where there is none.
 func outSchema(t *Tool) any {
-	if len(t.Out.Properties) == 0 {
+	switch {
+	case t.shows:
+		return nil
+	case len(t.Out.Properties) == 0:
 		return json.RawMessage(`{"type":"object"}`)
 	}
 	return t.Out
@@ -204,7 +207,7 @@ func (s *Server) handler(t *Tool) sdk.ToolHandler {
 		defer func() {
 			if p := recover(); p != nil { // one call's fault ends no workspace
 				fmt.Fprintf(s.opts.Log, "carrel: %s: %v\n%s", t.Name, p, debug.Stack())
-				r, err = refusal(ctx, t.Name, fmt.Errorf("%s went wrong: %v", t.Name, p)), nil
+				r, err = t.refusal(ctx, fmt.Errorf("%s went wrong: %v", t.Name, p)), nil
 			}
 		}()
 		turns := s.turns
@@ -215,20 +218,20 @@ func (s *Server) handler(t *Tool) sdk.ToolHandler {
 		case turns <- struct{}{}:
 			defer func() { <-turns }()
 		case <-ctx.Done():
-			return refusal(ctx, t.Name, ctx.Err()), nil
+			return t.refusal(ctx, ctx.Err()), nil
 		}
 		c := &call{server: s, tool: t, req: req}
 		if err := c.guard(ctx, req.Params.Arguments); err != nil {
-			return refusal(ctx, t.Name, err), nil
+			return t.refusal(ctx, err), nil
 		}
 		value, err := t.run(ctx, c, req.Params.Arguments)
 		if q := asked(err); q != nil {
 			return q.result(), nil
 		}
 		if err != nil {
-			return refusal(ctx, t.Name, err), nil
+			return t.refusal(ctx, err), nil
 		}
-		return result(value), nil
+		return t.result(value), nil
 	}
 }
 

@@ -9,10 +9,10 @@ func Tools() []Tool {
 
 func fileTools() []Tool {
 	return []Tool{
-		define(Tool{Name: "Bash", Set: "files", About: "Run a shell command in the workspace, in the project's directory. Its changes are one step of the history. Long output is cut in the middle, and kept.", Effect: Destroys, Open: true, Control: WhenActive}, bash),
-		define(Tool{Name: "read_file", Set: "files", About: "Read a file, or lines of it from offset on. Pictures come as such.", Effect: Looks, Idempotent: true, Control: Observes}, readFile),
+		define(Tool{Name: "Bash", Set: "files", About: "Run a shell command in the workspace. Each call is a new shell in the project's directory, or cwd: it keeps no directory and no variables of the call before. Its changes are one step of the history. Of a long output the beginning and the end are shown; app_log has all.", Effect: Destroys, Open: true, Control: WhenActive}, bash),
+		define(Tool{Name: "read_file", Set: "files", About: "Read a file, or limit lines of it from line offset on, each after its number. Pictures come as such.", Effect: Looks, Idempotent: true, Control: Observes}, readFile),
 		define(Tool{Name: "write_file", Set: "files", About: "Write a whole file, with the directories to it. One step. expect, the SHA-256 that read_file told, or absent, keeps others' changes safe.", Effect: Acts, Idempotent: true, Control: WhenActive}, writeFile),
-		define(Tool{Name: "edit_file", Set: "files", About: "Replace old_string, which has to be there once unless replace_all, by new_string; or several edits, all or none. One step.", Effect: Acts, Control: WhenActive}, editFile),
+		define(Tool{Name: "edit_file", Set: "files", About: "Replace old_string, which has to be there once unless replace_all, by new_string; or several edits alone, all or none. One step.", Effect: Acts, Control: WhenActive}, editFile),
 		define(Tool{Name: "list_directory", Set: "files", About: "What is in a directory.", Effect: Looks, Idempotent: true, Control: Observes}, listDirectory),
 		define(Tool{Name: "glob", Set: "files", About: "Files by a pattern of their path, the newest first; ** stands for any directories. What Git ignores is left out unless gitignore is false.", Effect: Looks, Idempotent: true, Control: Observes}, globFiles),
 		define(Tool{Name: "grep", Set: "files", About: "Lines that a regular expression (RE2) matches: output_mode files_with_matches, content or count. What Git ignores is left out unless gitignore is false.", Effect: Looks, Idempotent: true, Control: Observes}, grepFiles),

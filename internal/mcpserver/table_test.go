@@ -66,7 +66,7 @@ func words(s *jsonschema.Schema) (n int) {
 // TestPage compares the page of all tools with the table.
 func TestPage(t *testing.T) {
 	const file = "../../docs/mcp-tools.md"
-	want := page()
+	want := toolsPage()
 	if *update {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -77,7 +77,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-func page() string {
+func toolsPage() string {
 	var b strings.Builder
 	b.WriteString("# Tools of `carrel mcp`\n\nThis page is written from the table in `internal/mcpserver`, and a test compares the two. [How to use them](mcp.md).\n")
 	for _, set := range append(slices.Clone(Sets), setCompat) {
@@ -142,6 +142,21 @@ func TestLoopback(t *testing.T) {
 	for host, want := range map[string]bool{"localhost": true, "localhost:80": true, "127.0.0.1:1": true, "127.9.9.9": true, "[::1]:80": true, "[::1]": true, "": false, "localhost.evil": false, "evil": false, "127.0.0.1.evil": false, "0.0.0.0:1": false, "192.168.0.1": false} {
 		if isLoopback(host) != want {
 			t.Errorf("%q", host)
+		}
+	}
+}
+
+// TestEditsAlone: several edits need no old_string beside them, and a single one no edits.
+func TestEditsAlone(t *testing.T) {
+	for _, tool := range Tools() {
+		if tool.Name != "edit_file" {
+			continue
+		}
+		for _, arguments := range []string{`{"path":"a","edits":[{"old_string":"b","new_string":"c"}]}`,
+			`{"path":"a","old_string":"b","new_string":"c"}`} {
+			if err := tool.decode(json.RawMessage(arguments), &editIn{}); err != nil {
+				t.Errorf("%s: %v", arguments, err)
+			}
 		}
 	}
 }

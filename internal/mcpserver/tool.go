@@ -54,6 +54,7 @@ type Tool struct {
 	In, Out    *jsonschema.Schema
 
 	starts bool // a workspace, and nothing else
+	shows  bool // its answer is text or a picture, see [shown]
 
 	run func(ctx context.Context, c *call, arguments json.RawMessage) (any, error)
 }
@@ -70,6 +71,9 @@ func define[In, Out any](t Tool, run func(ctx context.Context, c *call, in In) (
 		return t
 	}
 	plainLists(t.In)
+	if _, t.shows = any(*new(Out)).(shown); !t.shows {
+		t.Out.Properties["cut"] = cutSchema
+	}
 	t.run = func(ctx context.Context, c *call, arguments json.RawMessage) (any, error) {
 		var in In
 		if err := t.decode(arguments, &in); err != nil {

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/supervisor"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // appOf names an app of a workspace.
@@ -155,13 +158,18 @@ func killApp(ctx context.Context, c *call, in killIn) (appOut, error) {
 	return appOut{App: r.App}, err
 }
 
+// usualApps is how many apps a page has.
+const usualApps = 100
+
 type appsIn struct {
 	Named
 	Running *bool `json:"running,omitempty" jsonschema:"only those that run, or that have ended"`
+	paged
 }
 
 type appsOut struct {
-	Apps []api.App `json:"apps"`
+	Apps []api.App `json:"apps"` // the newest first
+	page
 }
 
 func listApps(ctx context.Context, c *call, in appsIn) (appsOut, error) {
@@ -176,72 +184,138 @@ func listApps(ctx context.Context, c *call, in appsIn) (appsOut, error) {
 			out.Apps = append(out.Apps, a)
 		}
 	}
+	slices.Reverse(out.Apps)
+	out.Apps, out.page = pageOf(out.Apps, in.paged, usualApps)
 	return out, err
 }
 
 type logIn struct {
 	appOf
-	Stream string `json:"stream,omitempty" jsonschema:"stdout or stderr; both by default"`
-	Tail   int64  `json:"tail_bytes,omitempty" jsonschema:"at most so much of the end of each; 16384 by default"`
-	Since  uint64 `json:"since,omitempty" jsonschema:"with stream: from this place on"`
+	Stream string  `json:"stream,omitempty" jsonschema:"stdout or stderr; both by default"`
+	Tail   int64   `json:"tail_bytes,omitempty" jsonschema:"at most so much; 14000 by default. Of the end, or from since on"`
+	Since  *uint64 `json:"since,omitempty" jsonschema:"with stream: from this byte on"`
 }
 
 type logOut struct {
-	Stdout string `json:"stdout"`
-	Stderr string `json:"stderr"`
+	Stdout string `json:"-"`
+	Stderr string `json:"-"`
 	Next   uint64 `json:"next"` // since of the next call, where one stream was asked for
 	Lost   uint64 `json:"lost"` // bytes that are kept no more
+
+	More    bool `json:"more,omitempty"`    // behind it
+	Skipped bool `json:"skipped,omitempty"` // before it
 }
 
 const (
-	usualLog = 16 << 10
+	usualLog = 14000 // of each of two
 	mostLog  = 256 << 10
 )
 
-func readLog(ctx context.Context, c *call, in logIn) (logOut, error) {
-	var out logOut
-	name, err := c.named(in.Name)
-	if err != nil {
-		return out, err
+// content is what was written, and where it goes on.
+func (o logOut) content() []sdk.Content {
+	text := o.Stdout
+	if o.Stderr != "" {
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		text += "[stderr]\n" + o.Stderr
 	}
-	if in.Since > 0 && in.Stream == "" {
-		return out, c.tool.badArguments("since", "since is a place in one stream: stream says which")
+	if o.Lost > 0 {
+		text += fmt.Sprintf("\n[%d bytes before that are kept no more]", o.Lost)
 	}
-	if in.Tail <= 0 {
-		in.Tail = usualLog
+	switch {
+	case o.More:
+		text += fmt.Sprintf("\n[truncated: go on with since %d]", o.Next)
+	case o.Skipped:
+		text += "\n[truncated: this is the end; with stream and since 0 it begins at the beginning]"
 	}
-	in.Tail = min(in.Tail, mostLog)
-	req := api.Request{Op: api.OpLogs, App: in.App, Stream: in.Stream, Tail: in.Tail, Since: in.Since}
-	text := map[string][]byte{}
-	add := func(o *api.Output) {
-		kept := append(text[o.Stream], o.Data...)
-		text[o.Stream] = kept[max(0, int64(len(kept))-in.Tail):] // a workspace of another version may send more
-		out.Next, out.Lost = max(out.Next, o.At+uint64(len(o.Data))), out.Lost+o.Lost
-	}
-	e, ok, err := c.server.find(name)
-	if err != nil {
-		return out, err
-	}
-	if !ok {
-		return out, c.stoppedLog(ctx, name, in, add, &out, text)
-	}
-	err = e.Stream(ctx, (req), func(r api.Reply) error {
-		if r.Output != nil {
-			add(r.Output)
+	return textOf(text)
+}
+
+// logReader keeps what was asked for of what comes.
+type logReader struct {
+	in   logIn
+	out  logOut
+	text map[string][]byte
+}
+
+// errFull ends the reading of a log of which no more is wanted.
+var errFull = errors.New("no more is wanted")
+
+func (r *logReader) add(o *api.Output) error {
+	kept := r.text[o.Stream]
+	r.out.Lost += o.Lost
+	if r.in.Since != nil {
+		n := min(int(r.in.Tail)-len(kept), len(o.Data))
+		r.text[o.Stream] = append(kept, o.Data[:n]...)
+		r.out.Next = o.At + uint64(n)
+		if r.out.More = n < len(o.Data); r.out.More {
+			return errFull
 		}
 		return nil
-	})
-	out.Stdout, out.Stderr = string(text[api.StreamStdout]), string(text[api.StreamStderr])
-	return out, err
+	}
+	kept = append(kept, o.Data...)
+	r.out.Skipped = r.out.Skipped || o.At+uint64(len(o.Data)) > uint64(r.in.Tail)
+	r.text[o.Stream] = kept[max(0, int64(len(kept))-r.in.Tail):] // a workspace of another version may send more
+	r.out.Next = max(r.out.Next, o.At+uint64(len(o.Data)))
+	return nil
+}
+
+func readLog(ctx context.Context, c *call, in logIn) (logOut, error) {
+	name, err := c.named(in.Name)
+	if err != nil {
+		return logOut{}, err
+	}
+	if in.Since != nil && in.Stream == "" {
+		return logOut{}, c.tool.badArguments("since", "since is a place in one stream: stream says which")
+	}
+	if in.Tail <= 0 {
+		if in.Tail = usualLog; in.Stream != "" {
+			in.Tail *= 2
+		}
+	}
+	in.Tail = min(in.Tail, mostLog)
+	e, ok, err := c.server.find(name)
+	if err != nil {
+		return logOut{}, err
+	}
+	r := &logReader{in: in, text: map[string][]byte{}}
+	if ok {
+		err = e.Stream(ctx, r.request(), func(reply api.Reply) error {
+			if reply.Output == nil {
+				return nil
+			}
+			return r.add(reply.Output)
+		})
+	} else {
+		err = c.stoppedLog(ctx, name, r)
+	}
+	if errors.Is(err, errFull) {
+		err = nil
+	}
+	r.out.Stdout, r.out.Stderr = string(r.text[api.StreamStdout]), string(r.text[api.StreamStderr])
+	return r.out, err
+}
+
+func (r *logReader) request() api.Request {
+	req := api.Request{Op: api.OpLogs, App: r.in.App, Stream: r.in.Stream, Tail: r.in.Tail}
+	if r.in.Since != nil {
+		req.Since, req.Tail = *r.in.Since, 0
+	}
+	return req
 }
 
 // stoppedLog reads what an app of a workspace has written that runs no more.
-func (c *call) stoppedLog(ctx context.Context, name string, in logIn, add func(*api.Output), out *logOut, text map[string][]byte) error {
-	args := []string{"logs", "--json", "--tail=" + strconv.FormatInt(in.Tail, 10)}
-	if in.Stream != "" {
-		args = append(args, "--stream="+in.Stream, "--since="+strconv.FormatUint(in.Since, 10))
+func (c *call) stoppedLog(ctx context.Context, name string, r *logReader) error {
+	req := r.request()
+	args := []string{"logs", "--json"}
+	if req.Stream != "" {
+		args = append(args, "--stream="+req.Stream)
 	}
-	err := c.server.carrelLines(ctx, func(o api.Output) { add(&o) }, append(args, "--", name, in.App)...)
-	out.Stdout, out.Stderr = string(text[api.StreamStdout]), string(text[api.StreamStderr])
-	return err
+	if req.Tail > 0 {
+		args = append(args, "--tail="+strconv.FormatInt(req.Tail, 10))
+	} else {
+		args = append(args, "--since="+strconv.FormatUint(req.Since, 10))
+	}
+	return c.server.carrelLines(ctx, r.add, append(args, "--", name, req.App)...)
 }

@@ -75,7 +75,6 @@ type pictureOut struct {
 	Type    string       `json:"type,omitempty"`
 
 	data []byte
-	more []sdk.Content
 }
 
 func (p pictureOut) content() []sdk.Content {
@@ -83,10 +82,10 @@ func (p pictureOut) content() []sdk.Content {
 	if len(p.data) > 0 {
 		list = append(list, &sdk.ImageContent{Data: p.data, MIMEType: p.Type})
 	}
-	if text, err := json.Marshal(p); err == nil {
-		list = append(list, &sdk.TextContent{Text: string(text)})
+	if text, err := plainJSON(p); err == nil {
+		list = append(list, textOf(string(text))...)
 	}
-	return append(list, p.more...)
+	return list
 }
 
 func (in *shotIn) shot() *api.Shot {
@@ -132,11 +131,11 @@ type observeOut struct {
 }
 
 func (o observeOut) content() []sdk.Content {
-	text, err := json.Marshal(o)
+	text, err := fit(o)
 	if err != nil {
-		return nil
+		text = json.RawMessage(err.Error())
 	}
-	list := []sdk.Content{&sdk.TextContent{Text: string(text)}}
+	list := textOf(string(text))
 	if len(o.picture.data) > 0 {
 		list = append(list, &sdk.ImageContent{Data: o.picture.data, MIMEType: o.picture.Type})
 	}
@@ -302,10 +301,11 @@ type computerOut struct {
 }
 
 func (o computerOut) content() []sdk.Content {
-	if len(o.picture.data) == 0 {
-		return nil
+	if len(o.picture.data) > 0 {
+		return o.picture.content()
 	}
-	return o.picture.content()
+	text, _ := plainJSON(o)
+	return textOf(string(text))
 }
 
 func useComputer(ctx context.Context, c *call, in computerIn) (computerOut, error) {
@@ -333,7 +333,7 @@ type clipIn struct {
 }
 
 type clipOut struct {
-	Text string `json:"text,omitempty"`
+	Text string `json:"-"`
 	Type string `json:"type"`
 	Size int    `json:"bytes"`
 
@@ -344,7 +344,16 @@ func (o clipOut) content() []sdk.Content {
 	if o.Type == api.TypePNG || o.Type == api.TypeJPEG {
 		return []sdk.Content{&sdk.ImageContent{Data: o.data, MIMEType: o.Type}}
 	}
-	return []sdk.Content{&sdk.TextContent{Text: o.Text}}
+	return cutText(o.Text, "have a program inside paste it into a file")
+}
+
+// cutText is a text within what an answer takes, with how to get the rest.
+func cutText(text, rest string) []sdk.Content {
+	text, left := clip(text, mostText)
+	if left > 0 {
+		text += fmt.Sprintf("\n[truncated: %d bytes more; %s]", left, rest)
+	}
+	return textOf(text)
 }
 
 func getClipboard(ctx context.Context, c *call, in clipIn) (clipOut, error) {
@@ -396,10 +405,12 @@ type treeIn struct {
 }
 
 type treeOut struct {
-	Text string `json:"text"`
+	Text string `json:"-"`
 }
 
-func (o treeOut) content() []sdk.Content { return []sdk.Content{&sdk.TextContent{Text: o.Text}} }
+func (o treeOut) content() []sdk.Content {
+	return cutText(o.Text, "role, text, element_name, app and depth narrow it")
+}
 
 func readTree(ctx context.Context, c *call, in treeIn) (treeOut, error) {
 	e, err := c.desk(ctx, in.Name)

@@ -2,8 +2,10 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"carrel/internal/api"
 
@@ -110,14 +112,49 @@ type diffIn struct {
 	Steps string `json:"steps,omitempty" jsonschema:"a step, or A..B; the newest by default"`
 	Path  string `json:"path,omitempty" jsonschema:"only this path and what is in it"`
 	Stat  bool   `json:"stat,omitempty" jsonschema:"only how many lines of each file"`
+	From  int    `json:"offset,omitempty" jsonschema:"begin at this line of the diff, from 1"`
 }
 
 type diffOut struct {
-	Diff    string       `json:"diff"`
 	LeftOut *api.LeftOut `json:"left_out,omitempty"`
+	Lines   int          `json:"lines"` // of the whole diff
+	Next    int          `json:"next_offset,omitempty"`
+
+	text string
 }
 
-func (o diffOut) content() []sdk.Content { return []sdk.Content{&sdk.TextContent{Text: o.Diff}} }
+func (o diffOut) content() []sdk.Content {
+	text := o.text
+	if o.Next > 0 {
+		text += fmt.Sprintf("[truncated: go on with offset %d; the diff has %d lines. stat counts them by file, path shows one]\n",
+			o.Next, o.Lines)
+	}
+	if o.LeftOut != nil {
+		text += fmt.Sprintf("[left out: %d paths, %s]\n", o.LeftOut.Paths, o.LeftOut.Why)
+	}
+	return textOf(text)
+}
+
+// show takes the lines from a number on that fit into an answer.
+func (o *diffOut) show(diff string, from int) {
+	all := slices.Collect(strings.Lines(diff))
+	o.Lines = len(all)
+	size, from := 0, min(max(from-1, 0), len(all))
+	for i, line := range all[from:] {
+		if size+len(line) > mostText || i == mostLines {
+			if i == 0 { // a line that is longer than an answer
+				line, _ = clip(line, mostText)
+				o.text, i = line+"\n[the line is longer]\n", 1
+			}
+			if o.Next = from + i + 1; o.Next > o.Lines {
+				o.Next = 0
+			}
+			return
+		}
+		size += len(line)
+		o.text += line
+	}
+}
 
 func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
 	var args []string
@@ -130,19 +167,26 @@ func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
 	if in.Steps != "" {
 		args = append(args, "--", in.Steps)
 	}
-	var out diffOut
-	err := c.tell(ctx, &out, "diff", args...)
+	var got struct {
+		Diff    string       `json:"diff"`
+		LeftOut *api.LeftOut `json:"left_out"`
+	}
+	err := c.tell(ctx, &got, "diff", args...)
+	out := diffOut{LeftOut: got.LeftOut}
+	out.show(got.Diff, in.From)
 	return out, err
 }
 
 type historyIn struct {
-	Last int    `json:"last,omitempty" jsonschema:"the newest so many; 50 by default"`
-	Path string `json:"path,omitempty" jsonschema:"only steps that changed this path or something in it"`
-	All  bool   `json:"all,omitempty" jsonschema:"undos too, and steps that changed nothing in the end"`
+	Last   int    `json:"last,omitempty" jsonschema:"the newest so many; 50 by default"`
+	Offset int    `json:"offset,omitempty" jsonschema:"leave out so many first: next_offset of the page before"`
+	Path   string `json:"path,omitempty" jsonschema:"only steps that changed this path or something in it"`
+	All    bool   `json:"all,omitempty" jsonschema:"undos too, and steps that changed nothing in the end"`
 }
 
 type historyOut struct {
 	Steps []map[string]any `json:"steps"`
+	Next  int              `json:"next_offset,omitempty"` // 0 where there are no older ones
 }
 
 const usualSteps = 50
@@ -151,17 +195,27 @@ func undoHistory(ctx context.Context, c *call, in historyIn) (historyOut, error)
 	if in.Last <= 0 {
 		in.Last = usualSteps
 	}
-	args := []string{"--last=" + strconv.Itoa(in.Last)}
+	in.Offset = max(in.Offset, 0)
+	out := historyOut{Steps: []map[string]any{}}
+	all, err := c.steps(ctx, in, in.Offset+in.Last+1)
+	var p page
+	out.Steps, p = pageOf(all, paged{Limit: in.Last, Offset: in.Offset}, usualSteps)
+	out.Next = p.Next
+	return out, err
+}
+
+// steps are the newest steps, the newest first.
+func (c *call) steps(ctx context.Context, in historyIn, last int) (all []map[string]any, err error) {
+	args := []string{"--last=" + strconv.Itoa(last)}
 	if in.Path != "" {
 		args = append(args, "--path="+c.within(in.Path))
 	}
 	if in.All {
 		args = append(args, "--all")
 	}
-	out := historyOut{Steps: []map[string]any{}}
-	err := c.tell(ctx, &out.Steps, "history", args...)
-	slices.Reverse(out.Steps)
-	return out, err
+	err = c.tell(ctx, &all, "history", args...)
+	slices.Reverse(all)
+	return all, err
 }
 
 type discardIn struct {

@@ -70,9 +70,9 @@ func (c *call) snapshot(ctx context.Context) taskplan.Snapshot {
 			snap.Problems = append(snap.Problems, err.Error())
 		}
 	}
-	list, err := listWorkspaces(ctx, c, struct{}{})
+	list, err := c.desks(ctx)
 	trouble(err)
-	for _, d := range list.Workspaces {
+	for _, d := range list {
 		w := taskplan.Workspace{Name: d.Name, Running: d.State == api.StateRunning || d.State == api.StatePaused, Purpose: d.Purpose, Profile: d.Profile, LastEvent: d.Events}
 		for _, a := range d.Apps {
 			w.Apps = append(w.Apps, taskplan.App{ID: a.ID, Name: a.Name, Running: a.Running})

@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"carrel/internal/api"
 
@@ -14,7 +16,10 @@ type terminalIn struct {
 }
 
 type screenOut struct {
-	Screen *api.Screen `json:"screen"`
+	Screen *api.Screen `json:"-"`
+	Size   *[2]int     `json:"size,omitempty"` // columns, rows
+	Title  string      `json:"title,omitempty"`
+	Cursor *[2]int     `json:"cursor,omitempty"` // column and row, from 0
 }
 
 // content is the screen as a person sees it.
@@ -26,7 +31,10 @@ func (s screenOut) content() []sdk.Content {
 	for _, l := range append(append([]string{}, s.Screen.Scrollback...), s.Screen.Lines...) {
 		text += l + "\n"
 	}
-	return []sdk.Content{&sdk.TextContent{Text: text}}
+	if over := len(text) - mostText; over > 0 { // the screen is at the end
+		text = fmt.Sprintf("[truncated: %d bytes of what has left the screen]\n", over) + strings.ToValidUTF8(text[over:], "")
+	}
+	return textOf(text)
 }
 
 func readTerminal(ctx context.Context, c *call, in terminalIn) (screenOut, error) {
@@ -35,7 +43,11 @@ func readTerminal(ctx context.Context, c *call, in terminalIn) (screenOut, error
 		return screenOut{}, err
 	}
 	r, err := e.Call(ctx, api.Request{Op: api.OpTerminalRead, App: in.App, Full: in.Full})
-	return screenOut{r.Screen}, err
+	out := screenOut{Screen: r.Screen}
+	if r.Screen != nil {
+		out.Size, out.Title, out.Cursor = &[2]int{r.Screen.Columns, r.Screen.Rows}, r.Screen.Title, &r.Screen.Cursor
+	}
+	return out, err
 }
 
 type typeIn struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/named"
@@ -131,15 +132,66 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 
 const codeAcknowledge = "acknowledge"
 
-type listOut struct {
-	Default    string     `json:"default"` // the one that is meant where none is named
-	Workspaces []api.Desk `json:"workspaces"`
+type listIn struct {
+	Running *bool `json:"running,omitempty" jsonschema:"only those that run, or that have stopped"`
+	paged
 }
 
-func listWorkspaces(ctx context.Context, c *call, _ struct{}) (listOut, error) {
-	out := listOut{Default: c.server.opts.Workspace, Workspaces: []api.Desk{}}
-	err := c.server.carrel(ctx, nil, &out.Workspaces, "list", "--json")
-	out.Workspaces = slices.DeleteFunc(out.Workspaces, func(d api.Desk) bool { return !c.server.under(d.Ceiling) })
+type listOut struct {
+	Default    string   `json:"default"` // the one that is meant where none is named
+	Workspaces []listed `json:"workspaces"`
+	page
+}
+
+// listed is one workspace in a list; workspace_status says more.
+type listed struct {
+	Name    string    `json:"name"`
+	State   string    `json:"state"`
+	Project string    `json:"project,omitempty"`
+	Purpose string    `json:"purpose,omitempty"`
+	Control string    `json:"control,omitempty"` // where it is not active
+	Apps    int       `json:"apps_running"`
+	Pending int       `json:"approvals_waiting,omitempty"`
+	Started time.Time `json:"started,omitzero"`
+	Stopped time.Time `json:"stopped,omitzero"`
+}
+
+// usualList is how many workspaces a page has.
+const usualList = 50
+
+// desks are all workspaces of which this server may know.
+func (c *call) desks(ctx context.Context) (all []api.Desk, err error) {
+	err = c.server.carrel(ctx, nil, &all, "list", "--json")
+	return slices.DeleteFunc(all, func(d api.Desk) bool { return !c.server.under(d.Ceiling) }), err
+}
+
+func listWorkspaces(ctx context.Context, c *call, in listIn) (listOut, error) {
+	out := listOut{Default: c.server.opts.Workspace}
+	all, err := c.desks(ctx)
+	all = slices.DeleteFunc(all, func(d api.Desk) bool {
+		return in.Running != nil && *in.Running == (d.State == api.StateStopped)
+	})
+	slices.SortStableFunc(all, func(a, b api.Desk) int {
+		if over := b.State == api.StateStopped; over != (a.State == api.StateStopped) {
+			return map[bool]int{true: -1, false: 1}[over] // those that run come first
+		}
+		return b.Stopped.Compare(a.Stopped)
+	})
+	var list []listed
+	for _, d := range all {
+		l := listed{Name: d.Name, State: d.State, Project: d.Project, Purpose: d.Purpose, Pending: d.Pending, Started: d.Started,
+			Stopped: d.Stopped}
+		if d.Control.Mode != api.ControlActive {
+			l.Control = d.Control.Mode
+		}
+		for _, a := range d.Apps {
+			if a.Running {
+				l.Apps++
+			}
+		}
+		list = append(list, l)
+	}
+	out.Workspaces, out.page = pageOf(list, in.paged, usualList)
 	return out, err
 }
 
@@ -265,7 +317,7 @@ func cleanupWorkspaces(ctx context.Context, c *call, in stopIn) (cleanupOut, err
 type eventsIn struct {
 	Named
 	Since uint64 `json:"since,omitempty" jsonschema:"only those after this number"`
-	Tail  int    `json:"tail,omitempty" jsonschema:"at most so many, the newest; 100 by default"`
+	Tail  int    `json:"tail,omitempty" jsonschema:"at most so many, the newest; 100 by default, fewer where they are long"`
 }
 
 type eventsOut struct {
@@ -299,6 +351,11 @@ func readEvents(ctx context.Context, c *call, in eventsIn) (eventsOut, error) {
 		}
 		return nil
 	})
+	slices.Reverse(out.Events) // the newest are those that have room
+	kept, _ := pageOf(out.Events, paged{}, most)
+	out.Left += len(out.Events) - len(kept)
+	slices.Reverse(kept)
+	out.Events = kept
 	return out, err
 }
 

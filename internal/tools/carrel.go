@@ -89,7 +89,7 @@ func (c Carrel) Raw(ctx context.Context, input []byte, args ...string) (json.Raw
 		return stdout.Bytes(), fmt.Errorf("carrel %s: %w", args[0], err)
 	}
 	if stdout.over {
-		return nil, fmt.Errorf("carrel %s gave more than %d bytes", args[0], maxPrinted)
+		return stdout.Bytes(), fmt.Errorf("carrel %s gave more than %d bytes", args[0], maxPrinted)
 	}
 	return stdout.Bytes(), nil
 }
