@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,5 +43,54 @@ func TestStateIsOrdinary(t *testing.T) {
 	}
 	if exists(state) {
 		t.Error("rm -rf leaves the state directory")
+	}
+}
+
+// TestTokensGoWithTheRun: the state directory has a login of the user's only while an
+// agent runs: not after the end, not where another run of the project still uses it, and
+// not for ever after a kill.
+func TestTokensGoWithTheRun(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.mkdir(w.home+"/bin", 0o755)
+	w.script(w.home+"/bin/claude", "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n")
+	w.setenv("PATH", w.home+"/bin:/usr/local/bin:/usr/bin:/bin")
+	w.write(w.home+"/.claude/.credentials.json", `{"claudeAiOauth":{"refreshToken":"r-THE-TOKEN","expiresAt":1}}`)
+	w.write(w.home+"/.claude.json", `{"mcpServers":{"s":{"env":{"KEY":"k-THE-TOKEN"}}}}`)
+	copies := func() string { return w.outsideSh("grep -rl THE-TOKEN " + w.home + "/.local/state || true") }
+	run := func(project string, args ...string) *exec.Cmd {
+		w.mkdir(project, 0o755)
+		cmd := w.command(w.bin, args...)
+		cmd.Dir = project
+		return cmd
+	}
+	one := []string{"run", "--", "claude"}
+	look := "grep -c THE-TOKEN ~/.claude/.credentials.json ~/.claude/.claude.json"
+	for range 2 {
+		if r := w.finish(run(w.project, append(one, look)...)); r.code != 0 || strings.Count(r.out, ":1") != 2 {
+			t.Fatalf("no login inside: %s", r)
+		}
+		if left := copies(); left != "" {
+			t.Errorf("after the end: %s", left)
+		}
+	}
+	killed := run(w.project+"/../killed", append(one, "echo ready; sleep 100")...)
+	out, err := killed.StdoutPipe()
+	w.must(err)
+	w.must(killed.Start())
+	waitFor(t, out, "ready\n")
+	if r := w.finish(run(w.project+"/../killed", append(one, look)...)); r.code != 0 {
+		t.Error(r)
+	}
+	if copies() == "" {
+		t.Error("a run that ends takes the login of one that goes on")
+	}
+	w.must(killed.Process.Kill())
+	_ = killed.Wait()
+	eventually(t, "the processes are gone", func() bool { return len(w.processes()) == 0 })
+	if r := w.finish(run(w.project, append(one, "true")...)); r.code != 0 {
+		t.Error(r)
+	}
+	if left := w.outsideSh("grep -rl r-THE-TOKEN " + w.home + "/.local/state || true"); left != "" {
+		t.Errorf("after the kill and another run: %s", left)
 	}
 }
