@@ -50,6 +50,7 @@ type Home struct {
 	Options
 
 	logins *logins.Watch // while they are kept alike; nil without
+	used   func()        // ends the use of the private copy; nil without
 	run    *sharedRun    // while the home is shared; nil without
 	killed []sharedRun   // of which something may be left
 }
@@ -112,6 +113,7 @@ func (h *Home) End() {
 		h.logins.End()
 		h.logins = nil
 	}
+	h.dropTokens()
 	h.dropLinks()
 }
 
@@ -145,6 +147,9 @@ func (h *Home) mirror() ([]sandbox.Mount, error) {
 		return nil, fmt.Errorf("locking the logins of %s: %w", h.Agent.Title, err)
 	}
 	defer unlock()
+	if err := h.use(); err != nil {
+		return nil, fmt.Errorf("using the private copy of %s: %w", h.Agent.Title, err)
+	}
 	agreed, notes, err := agents.MirrorIn(l.Agent, l.Places, l.Agreed())
 	if err != nil {
 		// What a command did to its copy must not lock the agent out.

@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
+	"time"
 
+	"carrel/internal/dirlist"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
@@ -257,11 +260,12 @@ func overlayPlan(p *sandbox.Plan, state string) (*sandbox.Plan, func(), error) {
 	if st, err := os.Stat(state); err != nil || !st.IsDir() {
 		at = ""
 	}
-	dir, err := os.MkdirTemp(at, ".doctor-*")
+	removeLeft(at)
+	dir, err := os.MkdirTemp(at, triedPrefix+"*")
 	if err != nil {
 		return nil, func() {}, fmt.Errorf("making a directory to try an overlay in: %w", err)
 	}
-	clean := func() { _ = os.RemoveAll(dir) }
+	clean := func() { _ = dirlist.RemoveTree(dir) }
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
@@ -273,6 +277,29 @@ func overlayPlan(p *sandbox.Plan, state string) (*sandbox.Plan, func(), error) {
 	p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountOverlay, Target: "/overlay", Dir: true,
 		Source: dir + "/lower", Lower: dir + "/lower", Upper: dir + "/upper", Work: dir + "/work"})
 	return p, clean, nil
+}
+
+// triedPrefix begins the names of directories that an overlay is tried in.
+const triedPrefix = ".doctor-"
+
+// triedAge is how old such a directory is that nobody uses.
+const triedAge = time.Hour
+
+// removeLeft removes the directories of trials that were killed, and those that earlier
+// versions could not remove. A failure changes no answer.
+func removeLeft(state string) {
+	if state == "" {
+		return
+	}
+	entries, _ := os.ReadDir(state)
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), triedPrefix) || !e.IsDir() {
+			continue
+		}
+		if st, err := e.Info(); err == nil && time.Since(st.ModTime()) > triedAge {
+			_ = dirlist.RemoveTree(filepath.Join(state, e.Name()))
+		}
+	}
 }
 
 // lookAt describes a directory without making it.

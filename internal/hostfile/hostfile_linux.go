@@ -28,12 +28,21 @@ func ChangeTime(info fs.FileInfo) time.Time {
 
 // Lock holds a file that is made where it is missing, and gives up after a time.
 func Lock(path string, wait time.Duration) (unlock func(), err error) {
+	return lock(path, wait, syscall.LOCK_EX)
+}
+
+// Share holds a file together with others that share it, and keeps [Lock] out.
+func Share(path string, wait time.Duration) (unlock func(), err error) {
+	return lock(path, wait, syscall.LOCK_SH)
+}
+
+func lock(path string, wait time.Duration, how int) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	for end := time.Now().Add(wait); ; time.Sleep(5 * time.Millisecond) {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 		if err == nil {
 			return func() { f.Close() }, nil
 		}

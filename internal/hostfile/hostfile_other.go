@@ -20,3 +20,6 @@ func ChangeTime(info fs.FileInfo) time.Time { return info.ModTime() }
 
 // Lock locks nothing here.
 func Lock(string, time.Duration) (func(), error) { return nil, errors.ErrUnsupported }
+
+// Share locks nothing here.
+func Share(string, time.Duration) (func(), error) { return nil, errors.ErrUnsupported }

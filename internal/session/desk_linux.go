@@ -93,6 +93,7 @@ func (s *Session) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 	}
 	defer func() { s.desktop.Close() }()
 	defer func() { s.Keyring.Close() }()
+	defer s.Home.End() // also of one that did not start
 	if err := s.makePlan(); err != nil {
 		return r, err
 	}

@@ -80,6 +80,7 @@ func (s *Session) Start() (*api.Result, error) {
 	}
 	defer func() { s.desktop.Close() }()
 	defer func() { s.Keyring.Close() }()
+	defer s.Home.End() // also of one that did not start
 	if s.lends() {
 		if s.relay, err = stdio.OpenRelay(); err != nil {
 			return r, err

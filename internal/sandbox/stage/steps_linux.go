@@ -233,6 +233,7 @@ func (b *builder) newOverlay(m *sandbox.Mount) (int, error) {
 	if err != nil {
 		return -1, err
 	}
+	openWork(fds[2])
 	b.serial++
 	name := strconv.Itoa(b.serial)
 	if err := unix.Mkdirat(b.scratch, name, 0o700); err != nil {
@@ -254,6 +255,22 @@ func reuse(work int) {
 	_ = unix.Unlinkat(dir, "volatile/dirty", 0)
 	_ = unix.Unlinkat(dir, "volatile", unix.AT_REMOVEDIR)
 	unix.Close(dir)
+}
+
+// openWork gives the user access to what the kernel has made in a work directory. It
+// makes all of that with mode 000, and what looks at the user's files or removes them,
+// du, tar or rm, fails there. The directory above stays closed for other users.
+func openWork(work int) {
+	for _, name := range []string{"work", "work/incompat", "work/incompat/volatile", "work/incompat/volatile/dirty"} {
+		at, err := unix.Openat2(work, name, &unix.OpenHow{
+			Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
+		})
+		if err != nil {
+			return // this kernel leaves no mark, and nothing below
+		}
+		_ = unix.Chmod(procFD(at), 0o700)
+		unix.Close(at)
+	}
 }
 
 func procFD(fd int) string { return "self/fd/" + strconv.Itoa(fd) }
