@@ -368,6 +368,14 @@ func TestHostCommandUnwalled(t *testing.T) {
 		w := newWorld(t, p)
 		w.hostCommands("- hx\ndangerously_allow_unsandboxed_host_exec: true\n")
 		w.write(w.home+"/notes", "n\n")
+		w.setenv("MY_TOKEN", "T0")
+		w.setenv("MY_SETTING", "S0")
+		if got := w.sh(`hx -c 'echo "[$MY_TOKEN$MY_SETTING]$HOME"'`); got != "[]"+w.home+"\n" {
+			t.Errorf("the environment of the person: %q", got)
+		}
+		if got := w.sh(`hx -c 'echo "[$MY_TOKEN$MY_SETTING]"'`, "--env", "MY_SETTING"); got != "[S0]\n" {
+			t.Errorf("a variable that the person passes: %q", got)
+		}
 		w.write(w.project+"/f", "old\n")
 		r := w.run("--", "bash", "-c", `cat ~/notes; hx -c 'cat ~/notes; echo new > f; echo "$WM_RPC_TOKEN$OUT"'; hx -c 'sleep 7001 & exit 3'; echo $?`)
 		if r.out != "n\n\n3\n" || !strings.Contains(r.err, "HOST COMMANDS RUN WITHOUT WALLS: hx") {

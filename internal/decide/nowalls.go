@@ -202,8 +202,14 @@ func (p *Decision) ownedFiles() []sandbox.Mount {
 	return out
 }
 
-// openEnviron is the environment outside, with what rules take out and set.
+// openEnviron is the environment outside, with what rules take out and set. Host commands
+// get the short one that they have behind walls: programs inside call them, and could have
+// them print what the walls do not pass.
 func (p *Decision) openEnviron() []string {
+	if p.lender != nil {
+		short, _ := view.Environ(p.Request.Environ, p.Policy.Env, nil)
+		return short
+	}
 	var out []string
 	kept := func(name string) bool {
 		return name != config.VarCeilingFD && name != EnvInside && !p.dropped(name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"carrel/internal/knock"
 	"carrel/internal/policy"
 )
 
@@ -21,12 +22,17 @@ func (c *client) carry(protocol string, t policy.Target, v voice) {
 	var g grant
 	var r *route
 	err := c.while(func(ctx context.Context) (err error) {
-		if g, err = c.e.decide(ctx, t); err != nil {
-			return err
-		}
-		a.granted(g)
-		if r, err = c.e.reach(ctx, g, false); err != nil {
-			return err
+		if was, ok := c.e.arrived.Take(knock.EndsOf(c.Conn)); ok {
+			g, r = was.grant, was.route
+			a.granted(g)
+		} else {
+			if g, err = c.e.decide(ctx, t); err != nil {
+				return err
+			}
+			a.granted(g)
+			if r, err = c.e.reach(ctx, g, false); err != nil {
+				return err
+			}
 		}
 		if err = g.still(c.e.rules.Load(), r.addr.Addr()); err != nil { // the rules changed meanwhile
 			c.e.release(r.Conn)

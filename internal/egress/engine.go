@@ -9,21 +9,23 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carrel/internal/knock"
 	"carrel/internal/policy"
 )
 
 // Engine is the way out of one workspace. All methods may be called
 // concurrently.
 type Engine struct {
-	cfg    Config
-	ctx    context.Context // ends with Close
-	stop   context.CancelFunc
-	rules  atomic.Pointer[policy.HostRules]
-	pool   *pool
-	asks   *asks
-	front  *front
-	recent recent
-	fast   chan struct{} // held by a stream that is copied without us; see copy_linux.go
+	cfg     Config
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	rules   atomic.Pointer[policy.HostRules]
+	pool    *pool
+	asks    *asks
+	front   *front
+	arrived knock.Arrivals[arrival]
+	recent  recent
+	fast    chan struct{} // held by a stream that is copied without us; see copy_linux.go
 
 	most     int64         // connections from inside at one time
 	patience time.Duration // for what a client has to say first, from its first byte on

@@ -42,9 +42,9 @@ type door struct {
 func newFront(e *Engine) *front { return &front{e: e, doors: make(map[string]*door)} }
 
 // ports gives where a name is to be reached without a proxy, or asked about.
-func (e *Engine) ports(rules *policy.HostRules, name string) []uint16 {
+func (f *front) ports(rules *policy.HostRules, name string) []uint16 {
 	ports, any := rules.Ports(name)
-	if any || e.cfg.Ask != nil && rules.MayAsk(name) {
+	if any || f.e.cfg.Ask != nil && rules.MayAsk(name) {
 		ports = append(ports, usualPorts...)
 	}
 	slices.Sort(ports)
@@ -53,7 +53,7 @@ func (e *Engine) ports(rules *policy.HostRules, name string) []uint16 {
 
 // admit has connections to a name's address accepted. It fails when none is.
 func (f *front) admit(name string, a netip.Addr) error {
-	want := f.e.ports(f.e.rules.Load(), name)
+	want := f.ports(f.e.rules.Load(), name)
 	if f.e.cfg.Listen == nil || len(want) == 0 {
 		return nil // there is the proxy still
 	}
@@ -157,7 +157,7 @@ func (f *front) narrow(rules *policy.HostRules) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, d := range f.doors {
-		want := f.e.ports(rules, name)
+		want := f.ports(rules, name)
 		if !f.e.mayResolve(rules, name) {
 			want = nil
 		}

@@ -46,7 +46,15 @@ func (n *Network) listen(ctx context.Context, _, address string) (net.Listener, 
 		if err != nil {
 			return nil, err
 		}
-		return fdpass.Listener(fd)
+		l, err := fdpass.Listener(fd)
+		if err != nil {
+			return nil, err
+		}
+		if err := n.door.Hold(l); err != nil {
+			l.Close()
+			return nil, err
+		}
+		return l, nil
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/egress"
 	"carrel/internal/fdpass"
+	"carrel/internal/knock"
 	"carrel/internal/policy"
 	"carrel/internal/ports"
 	"carrel/internal/sandbox"
@@ -65,11 +66,12 @@ type Network struct {
 	outside   *ports.Sockets // of the host, to know who comes
 	own       *owners
 	waiting   map[uint16][]net.Listener // published, by the port of the host
-	forwards  []*ports.Forward
+	forwards  map[uint16]*ports.Forward // by the port of the host
 	published []*ports.Published
 	engine    *egress.Engine // nil where the network is not filtered
 	host      []net.Listener // of the host protocol
 	nowhere   *noRoute       // nil where there is a network
+	door      *knock.Door    // nil where connections are accepted at once
 	ready     chan struct{}  // closed when desk is known
 
 	mu      sync.Mutex
@@ -87,7 +89,7 @@ type Network struct {
 // Open takes the ports of the host before anything is started: one that
 // somebody has is an error while there is nothing to take back.
 func Open(c Config) (*Network, error) {
-	n := &Network{c: c, waiting: make(map[uint16][]net.Listener), told: make(map[string]bool),
+	n := &Network{c: c, waiting: make(map[uint16][]net.Listener), told: make(map[string]bool), forwards: make(map[uint16]*ports.Forward),
 		ready: make(chan struct{}), policy: c.Policy, refused: make(map[string]bool)}
 	list := c.Published
 	if len(list) == 0 {
@@ -112,7 +114,7 @@ func (n *Network) Start(walls *sandbox.Walls, plan *sandbox.Plan) error {
 	if mode := n.c.Policy.Network; mode == policy.NetClosed || mode == policy.NetLocal {
 		n.nowhere = countNoRoute(walls.PID())
 	}
-	fds, diag := walls.TakeListeners()
+	fds, diag, packets := walls.TakeListeners()
 	if diag >= 0 {
 		n.own = &owners{sockets: ports.SocketsOf(diag)}
 	}
@@ -144,6 +146,7 @@ func (n *Network) Start(walls *sandbox.Walls, plan *sandbox.Plan) error {
 			return fmt.Errorf("listening to the inside at %s: %w", n.plan.Listeners[i].Address, err)
 		}
 	}
+	n.watchDoor(packets)
 	if n.plan.Pool {
 		if err := n.startEgress(listeners, fds[sandbox.ListenNamesUDP]); err != nil {
 			return err
@@ -157,9 +160,14 @@ func (n *Network) Start(walls *sandbox.Walls, plan *sandbox.Plan) error {
 		for _, i := range at {
 			if i < len(listeners) && listeners[i] != nil {
 				c.Listeners = append(c.Listeners, listeners[i])
+				if err := n.door.Hold(listeners[i]); err != nil {
+					return fmt.Errorf("holding connections to port %d of the host: %w", port, err)
+				}
 			}
 		}
-		n.forwards = append(n.forwards, ports.NewForward(c))
+		n.mu.Lock()
+		n.forwards[port] = ports.NewForward(c)
+		n.mu.Unlock()
 	}
 	for _, v := range n.c.Published {
 		n.published = append(n.published, ports.Publish(ports.PublishConfig{
@@ -184,6 +192,7 @@ func (n *Network) AnswersTo(desk *supervisor.Server) {
 
 // Close ends all that is open. What it has to tell is in the summary then.
 func (n *Network) Close() {
+	n.door.Close()
 	if n.engine != nil {
 		n.engine.Close()
 	}

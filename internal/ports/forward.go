@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"carrel/internal/knock"
 )
 
 // ForwardConfig describes one port of the host that is reached inside.
@@ -18,11 +20,47 @@ type ForwardConfig struct {
 }
 
 // Forward carries connections out of a workspace.
-type Forward struct{ *relay }
+type Forward struct {
+	*relay
+	c       ForwardConfig
+	arrived knock.Arrivals[reached]
+}
+
+// reached is a connection to the port of the host, and where that is.
+type reached struct {
+	conn net.Conn
+	to   netip.AddrPort
+}
+
+// Knock answers for a connection inside that is not accepted yet: it is where somebody
+// listens on the port of the host.
+func (f *Forward) Knock(ends knock.Ends) knock.Answer {
+	began := time.Now()
+	conn, to, err := dialLoopback(f.ctx, f.c.Dial, f.c.Port)
+	if err == nil {
+		f.arrived.Put(ends, reached{conn, to}, func(r reached) { r.conn.Close() })
+		return knock.Accepted
+	}
+	done := Carried{Began: began, From: ends.From, To: to, Err: err}
+	if f.c.Owner != nil {
+		done.PID, done.Process = f.c.Owner(ends.To, ends.From)
+	}
+	if f.c.Carried != nil {
+		f.c.Carried(done)
+	}
+	return knock.Refused
+}
+
+func (f *Forward) arrivedOrDialled(ctx context.Context, near net.Conn) (net.Conn, netip.AddrPort, error) {
+	if r, ok := f.arrived.Take(knock.EndsOf(near)); ok {
+		return r.conn, r.to, nil
+	}
+	return dialLoopback(ctx, f.c.Dial, f.c.Port)
+}
 
 // NewForward begins to accept.
 func NewForward(c ForwardConfig) *Forward {
-	f := &Forward{}
+	f := &Forward{c: c}
 	f.relay = newRelay(c.Listeners, func(ctx context.Context, conn *net.TCPConn) {
 		done := Carried{Began: time.Now(), From: addrPort(conn.RemoteAddr())}
 		known := make(chan struct{})
@@ -32,7 +70,7 @@ func NewForward(c ForwardConfig) *Forward {
 				done.PID, done.Process = c.Owner(addrPort(conn.LocalAddr()), done.From)
 			}
 		}()
-		far, to, err := dialLoopback(ctx, c.Dial, c.Port)
+		far, to, err := f.arrivedOrDialled(ctx, conn)
 		done.To, done.Err = to, err
 		if err != nil {
 			reset(conn)

@@ -32,11 +32,13 @@ func (w *Walls) TakeBroker() (Handles, error) {
 // TakeListeners hands the plan's listeners out, once, in the plan's order; -1
 // stands for an optional one that could not be made. diag is a netlink socket of
 // the workspace's network that tells the inode of a connection's other end, -1
-// where the kernel has none. The caller closes them all.
-func (w *Walls) TakeListeners() (sockets []int, diag int) {
-	sockets, diag = w.sockets, w.diag
-	w.sockets, w.diag = nil, -1
-	return sockets, diag
+// where the kernel has none. packets are packet sockets of its loopback interface, see
+// package knock; there are none where the engine cannot make them. The caller closes them
+// all.
+func (w *Walls) TakeListeners() (sockets []int, diag int, packets []int) {
+	sockets, diag, packets = w.sockets, w.diag, w.packets
+	w.sockets, w.diag, w.packets = nil, -1, nil
+	return sockets, diag, packets
 }
 
 // Dial connects to an address of the workspace's own loopback, of either

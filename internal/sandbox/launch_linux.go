@@ -25,6 +25,7 @@ type Walls struct {
 	api     int   // listening socket of the inside API, -1 when taken
 	sockets []int // of the plan's listeners, -1 where there is none
 	diag    int   // -1 when there is none, or taken
+	packets []int // of the loopback interface, until taken
 	broker  []int
 	mountNS uint64
 	pid     int                   // of the stage
@@ -172,6 +173,8 @@ func (w *Walls) ready(standing func(*Walls) error) error {
 			if len(fds) == 1 {
 				w.diag = fds[0]
 			}
+		case MsgPackets:
+			w.packets = fds
 		case MsgNote:
 			w.Notes = append(w.Notes, m.Text)
 		case MsgSetup:
@@ -381,12 +384,12 @@ func (w *Walls) Close() {
 	if fd := w.TakeAPI(); fd >= 0 {
 		unix.Close(fd)
 	}
-	for _, fd := range slices.Concat(w.broker, w.sockets, []int{w.diag}) {
+	for _, fd := range slices.Concat(w.broker, w.sockets, w.packets, []int{w.diag}) {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
 	}
-	w.broker, w.sockets, w.diag = nil, nil, -1
+	w.broker, w.sockets, w.packets, w.diag = nil, nil, nil, -1
 }
 
 // TakeAPI hands out the listening socket of the inside API, once; the caller

@@ -21,6 +21,7 @@ const (
 	MsgBound   MessageKind = 'U' // ID, Code errno; 0 for a MsgFlush
 	MsgSocket  MessageKind = 'L' // ID, a listener's place in the plan or a request's; carries the socket, or Code errno
 	MsgDiag    MessageKind = 'Q' // carries a netlink socket that tells whose a connection is
+	MsgPackets MessageKind = 'K' // carries packet sockets of the loopback interface, one for each family
 
 	MsgPty MessageKind = 'P' // ID; carries a new pseudoterminal's two ends, or Code errno
 

@@ -158,6 +158,7 @@ func (s *Stage) Abandon() {
 var stageCapabilities = []uintptr{
 	unix.CAP_SYS_ADMIN,    // mounts
 	unix.CAP_NET_ADMIN,    // loopback up, the pool's route, ports below 1024
+	unix.CAP_NET_RAW,      // packet sockets of the loopback interface
 	unix.CAP_SETPCAP,      // emptying the bounding set
 	unix.CAP_SYS_CHROOT,   // the thread that binds sockets in the mirror
 	unix.CAP_SYS_RESOURCE, // limits of nested namespaces

@@ -38,6 +38,7 @@ type builder struct {
 	overlays map[string]overlayBase
 	memory   map[uint64]bool // device numbers of file systems that we made
 	bound    map[string]int  // listeners below what is frozen, by their paths
+	packets  []int           // see packetSockets
 }
 
 func (b *builder) build() error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"carrel/internal/sandbox"
@@ -23,6 +24,9 @@ func (b *builder) network() error {
 	index, err := loopbackUp()
 	if err != nil {
 		return failed("bringing the loopback interface up", "lo", err)
+	}
+	if slices.ContainsFunc(b.plan.Listeners, func(l sandbox.Listener) bool { return l.Network == "tcp" }) {
+		b.packets = packetSockets(index)
 	}
 	if !b.plan.Pool {
 		return nil
@@ -48,6 +52,12 @@ func (b *builder) listeners(l *link) error {
 			l.say(m)
 		default:
 			return failed("listening inside on", want.Address, err)
+		}
+	}
+	if len(b.packets) > 0 {
+		l.say(sandbox.Message{Kind: sandbox.MsgPackets}, b.packets...)
+		for _, fd := range b.packets {
+			unix.Close(fd)
 		}
 	}
 	if !b.plan.Pool && len(b.plan.Listeners) == 0 {
@@ -250,13 +260,16 @@ func loopbackUp() (int, error) {
 
 // localRoute makes every address of a prefix one of the machine's own, without
 // giving an interface any: see rtnetlink(7), RTN_LOCAL.
-func localRoute(prefix netip.Prefix, index int) error {
+func localRoute(prefix netip.Prefix, index int) error { return askRoute(routeRequest(prefix, index)) }
+
+// askRoute has the kernel carry out one request, see rtnetlink(7).
+func askRoute(request []byte) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.Sendto(fd, routeRequest(prefix, index), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
 	}
 	answer := make([]byte, os.Getpagesize())

@@ -25,11 +25,19 @@ func networkRoom(t *testing.T, listeners ...sandbox.Listener) (*sandbox.Walls, [
 	if err != nil {
 		t.Fatal(err)
 	}
-	sockets, diag := w.TakeListeners()
+	sockets, diag, packets := w.TakeListeners()
 	if diag < 0 {
 		t.Error("there is no socket that tells whose a connection is")
 	}
-	t.Cleanup(func() { unix.Close(diag) })
+	if len(listeners) > 0 && len(packets) != 2 {
+		t.Errorf("%d packet sockets, want one for each family", len(packets))
+	}
+	t.Cleanup(func() {
+		unix.Close(diag)
+		for _, fd := range packets {
+			unix.Close(fd)
+		}
+	})
 	if len(sockets) != len(listeners) {
 		t.Fatalf("%d of %d listeners", len(sockets), len(listeners))
 	}

@@ -1,0 +1,170 @@
+package knock
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// maxWaiting bounds the connections of one workspace that wait at a time. A program whose
+// first packet is not looked at sends it again after a second.
+const maxWaiting = 1024
+
+// Door holds the listeners of one workspace.
+type Door struct {
+	answer func(Ends) Answer
+
+	mu      sync.Mutex
+	sockets []*os.File
+	held    map[netip.AddrPort]bool
+	waiting map[Ends]bool
+}
+
+// Watch begins to look at the first packets on packet sockets of the workspace's loopback
+// interface, one for each family, and takes them over. answer is asked once for each
+// connection, each in a goroutine of its own.
+func Watch(sockets []int, answer func(Ends) Answer) (*Door, error) {
+	d := &Door{answer: answer, held: make(map[netip.AddrPort]bool), waiting: make(map[Ends]bool)}
+	var err error
+	for _, fd := range sockets {
+		d.sockets = append(d.sockets, os.NewFile(uintptr(fd), "packets inside"))
+		err = errors.Join(err, unix.SetNonblock(fd, true), attach(fd, firstPackets()))
+	}
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	for _, s := range d.sockets {
+		go d.watch(s)
+	}
+	return d, nil
+}
+
+// Close ends it. Who waits gets no answer any more. It may be called on nil.
+func (d *Door) Close() {
+	if d == nil {
+		return
+	}
+	for _, s := range d.sockets {
+		s.Close()
+	}
+}
+
+// Hold has a listener accept only what was answered for. It may be called on nil, which
+// holds nothing.
+func (d *Door) Hold(l net.Listener) error {
+	t, ok := l.(*net.TCPListener)
+	if d == nil || !ok {
+		return nil
+	}
+	raw, err := t.SyscallConn()
+	if err != nil {
+		return err
+	}
+	at := addrPort(t.Addr())
+	d.mu.Lock()
+	d.held[at] = true
+	d.mu.Unlock()
+	held := raw.Control(func(fd uintptr) { err = attach(int(fd), notFirst(at.Addr().Is4())) })
+	return errors.Join(held, err)
+}
+
+func (d *Door) watch(s *os.File) {
+	b := make([]byte, 2<<10)
+	for {
+		n, err := s.Read(b)
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
+		f, ok := readFirst(b[:max(n, 0)])
+		if err != nil || !ok || !d.enter(f.ends) {
+			continue
+		}
+		f.text = append([]byte(nil), f.text...)
+		go func() {
+			answer := f.deliver
+			switch d.answer(f.ends) {
+			case Refused:
+				answer = f.refuse
+			case Unreachable:
+				answer = f.unreachable
+			}
+			_, _ = s.Write(answer()) // one that is lost is asked for again
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			delete(d.waiting, f.ends)
+		}()
+	}
+}
+
+// enter says whether a connection is to be answered for, and is not already.
+func (d *Door) enter(e Ends) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.held[e.To] || d.waiting[e] || len(d.waiting) >= maxWaiting {
+		return false
+	}
+	d.waiting[e] = true
+	return true
+}
+
+// firstPackets lets the first packets of TCP connections through, of a packet socket that
+// has one family; data begins at the IP header.
+func firstPackets() []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 0, Size: 1},
+		bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 6, SkipTrue: 5},
+		bpf.LoadAbsolute{Off: 9, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protocolTCP, SkipTrue: 9},
+		bpf.LoadMemShift{Off: 0},
+		bpf.LoadIndirect{Off: flagsTCP, Size: 1},
+		bpf.Jump{Skip: 3},
+		bpf.LoadAbsolute{Off: 6, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protocolTCP, SkipTrue: 4},
+		bpf.LoadAbsolute{Off: header6 + flagsTCP, Size: 1},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: flagSYN | flagRST | flagACK},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: flagSYN, SkipTrue: 1},
+		bpf.RetConstant{Val: 2 << 10},
+		bpf.RetConstant{Val: 0},
+	}
+}
+
+// fromIP is where the kernel has the IP header of what a TCP socket filters, whose data
+// begins at the TCP header: SKF_NET_OFF of linux/filter.h.
+const fromIP = 0xfff00000
+
+// notFirst drops first packets, but for those that are delivered again.
+func notFirst(four bool) []bpf.Instruction {
+	hops := uint32(fromIP + hops6)
+	if four {
+		hops = fromIP + ttl4
+	}
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: flagsTCP, Size: 1},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: flagSYN | flagRST | flagACK},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: flagSYN, SkipTrue: 3},
+		bpf.LoadAbsolute{Off: hops, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: deliveredTTL, SkipTrue: 1},
+		bpf.RetConstant{Val: 0},
+		bpf.RetConstant{Val: ^uint32(0)},
+	}
+}
+
+func attach(fd int, program []bpf.Instruction) error {
+	var filter []unix.SockFilter
+	for _, ins := range program {
+		raw, err := ins.Assemble()
+		if err != nil {
+			return err
+		}
+		filter = append(filter, unix.SockFilter{Code: raw.Op, Jt: raw.Jt, Jf: raw.Jf, K: raw.K})
+	}
+	f := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	return os.NewSyscallError("setsockopt", unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &f))
+}
