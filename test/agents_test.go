@@ -37,15 +37,35 @@ func agentPrograms(t *testing.T) string {
 }
 
 // installAgents puts the programs where `npm install -g` with a prefix in home
-// would have put them. Files are hard links where that is possible.
+// would have put them, with the packages that they need.
 func (w *world) installAgents() {
 	w.t.Helper()
-	from := agentPrograms(w.t)
+	w.installPackages("@anthropic-ai", "@github", "@google", "@lydell", "@openai", "node/bin", "node-pty", "opencode-*", "pnpm")
+}
+
+// installPackages installs those of the packages, and links the agents' programs.
+// Files are hard links where that is possible: all packages are 23,000.
+func (w *world) installPackages(patterns ...string) {
+	w.t.Helper()
+	from := agentPrograms(w.t) + "/node_modules"
 	to := w.home + "/.npm-global/lib/node_modules"
-	w.mkdir(filepath.Dir(to), 0o755)
+	w.mkdir(to, 0o755)
 	w.mkdir(w.home+"/.npm-global/bin", 0o755)
-	if exec.Command("cp", "-al", from+"/node_modules", to).Run() != nil {
-		if out, err := exec.Command("cp", "-a", "-n", from+"/node_modules", filepath.Dir(to)+"/").CombinedOutput(); err != nil {
+	var packages []string
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(from + "/" + pattern)
+		w.must(err)
+		for _, p := range found {
+			packages = append(packages, p[len(from)+1:])
+		}
+	}
+	install := func(how ...string) ([]byte, error) {
+		cmd := exec.Command("cp", slices.Concat(how, []string{"--parents", "-t", to, "--"}, packages)...)
+		cmd.Dir = from
+		return cmd.CombinedOutput()
+	}
+	if _, err := install("-al"); err != nil {
+		if out, err := install("-a", "-n"); err != nil {
 			w.t.Fatalf("installing agents: %s", out)
 		}
 	}

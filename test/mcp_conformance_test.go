@@ -43,7 +43,7 @@ func (w *world) mcpHTTP(token string, flags ...string) string {
 func TestMCPConformance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordinary(t))
-	w.installAgents()
+	w.installPackages("*")
 	packages := w.home + "/.npm-global/lib/node_modules"
 	token := w.home + "/token"
 	w.litter = true
@@ -68,7 +68,7 @@ func TestMCPConformance(t *testing.T) {
 func TestMCPInspector(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordinary(t))
-	w.installAgents()
+	w.installPackages("*")
 	packages := w.home + "/.npm-global/lib/node_modules"
 	w.setenv("PATH", packages+"/node/bin:/usr/local/bin:/usr/bin:/bin")
 	w.litter = true
