@@ -12,8 +12,27 @@ import (
 // atTerminal types one command of ours at a terminal, as a person does.
 func (s *stay) atTerminal(verb string, args ...string) (int, string) {
 	s.w.t.Helper()
-	tm := s.w.openTerminal(s.w.command(s.w.bin, s.words(verb, args...)...))
+	return s.typesAt(s.w.command(s.w.bin, s.words(verb, args...)...), s.name)
+}
+
+// typesAt runs a command at a terminal, and types a line when it asks for one.
+func (s *stay) typesAt(cmd *exec.Cmd, line string) (int, string) {
+	s.w.t.Helper()
+	tm := s.w.openTerminal(cmd)
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		for !strings.Contains(tm.all(), ". Type "+s.name) {
+			select {
+			case <-tm.done:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+		tm.send(line + "\n")
+	}()
 	code := tm.wait()
+	<-asked
 	return code, tm.all()
 }
 

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -45,6 +46,28 @@ func Recognise(argv []string, host Host) (Match, bool) {
 		return s.program(name, word)
 	}
 	return Match{}, false
+}
+
+// Running names the agent that a process of the machine is, "" for none: by the names of
+// its program, or by its command line as [Recognise] reads it. name is that of
+// /proc/PID/stat; home and path are where programs are looked for.
+func Running(name, exe string, argv []string, home, path string) string {
+	names := []string{name, filepath.Base(exe)}
+	if len(argv) > 0 {
+		names = append(names, filepath.Base(argv[0]))
+	}
+	for _, a := range Known() {
+		if !a.SharedName && slices.ContainsFunc(a.Executables, func(e string) bool { return slices.Contains(names, e) }) {
+			return a.Name
+		}
+	}
+	host := OSHost("/", home, "", path, nil)
+	for _, words := range [][]string{argv, {exe}} {
+		if m, ok := Recognise(words, host); ok {
+			return m.Agent.Name
+		}
+	}
+	return ""
 }
 
 // search is one walk along argv.

@@ -1,6 +1,10 @@
 package sandbox
 
-import "golang.org/x/sys/unix"
+import (
+	"carrel/internal/ancestry"
+
+	"golang.org/x/sys/unix"
+)
 
 // A label says which command of a workspace a process was started by. Parents are
 // forgotten when they end, and a session, a process group or the environment is the
@@ -16,10 +20,8 @@ const labelBase = 1 << 50
 // maxLabel bounds labels.
 const maxLabel = 1 << 32
 
-// insideLimit is the hard limit of whatever has had a label: above all of them, and no
-// program raises it again. Outside it is infinite, but for those to whom the system gives
-// less. So what has taken its label away is known still.
-const insideLimit = 1 << 52
+// Whatever has had a label has the hard limit [ancestry.InsideLimit], above all of them:
+// what has taken its label away is known still.
 
 // SetLabel gives the calling process a label, which its children inherit; 0 takes it
 // away. It says whether it could: not where the limit is lowered already.
@@ -28,7 +30,7 @@ func SetLabel(label uint64) bool {
 	if unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &limit) != nil {
 		return false
 	}
-	limit.Max = min(limit.Max, insideLimit)
+	limit.Max = min(limit.Max, ancestry.InsideLimit)
 	limit.Cur = limit.Max
 	if label != 0 {
 		limit.Cur = labelBase + label
@@ -62,5 +64,5 @@ func LookLabel(pid int) (label uint64, had bool, err error) {
 	if limit.Cur > labelBase && limit.Cur < labelBase+maxLabel {
 		label = limit.Cur - labelBase
 	}
-	return label, limit.Max <= insideLimit, nil
+	return label, limit.Max <= ancestry.InsideLimit, nil
 }

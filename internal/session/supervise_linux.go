@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -91,25 +90,9 @@ func stopper(walls *sandbox.Walls, stage int) func() {
 	}
 }
 
-// knownAgent names the agent that a process outside is, "" for none: by the
-// names of its program, or by its command line as recognition reads it.
+// knownAgent names the agent that a process outside is, "" for none.
 func (s *Session) knownAgent(proc supervisor.Process) string {
-	names := []string{proc.Name, filepath.Base(proc.Exe)}
-	if len(proc.Argv) > 0 {
-		names = append(names, filepath.Base(proc.Argv[0]))
-	}
-	for _, a := range agents.Known() {
-		if !a.SharedName && slices.ContainsFunc(a.Executables, func(e string) bool { return slices.Contains(names, e) }) {
-			return a.Name
-		}
-	}
-	host := agents.OSHost("/", s.Place.Home, "", s.Getenv("PATH"), nil)
-	for _, argv := range [][]string{proc.Argv, {proc.Exe}} {
-		if m, ok := agents.Recognise(argv, host); ok {
-			return m.Agent.Name
-		}
-	}
-	return ""
+	return agents.Running(proc.Name, proc.Exe, proc.Argv, s.Place.Home, s.Getenv("PATH"))
 }
 
 // stopGrace is how long a command has to end after a request to end.

@@ -307,10 +307,9 @@ func TestTypedBeforeIsDiscarded(t *testing.T) {
 		_, _, e := unix.Syscall(unix.SYS_IOCTL, far.Fd(), unix.TIOCINQ, uintptr(unsafe.Pointer(&n)))
 		return e == 0 && n > 0
 	})
-	tty := &Terminal{tty: far}
 	answer := make(chan string)
 	go func() {
-		line, err := tty.Ask("? ")
+		line, err := ask(far, "? ")
 		answer <- line + fmt.Sprint(err)
 	}()
 	var shown strings.Builder

@@ -32,6 +32,13 @@ func tightness(mode string) (int, bool) {
 	return 0, false
 }
 
+// Looser says whether only a person may go from one mode to the other.
+func Looser(from, to string) bool {
+	was, _ := tightness(from)
+	now, _ := tightness(to)
+	return from != to && now <= was
+}
+
 func (c *control) get() api.Control {
 	c.mu.Lock()
 	defer c.mu.Unlock()

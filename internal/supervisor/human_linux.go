@@ -3,7 +3,9 @@ package supervisor
 import (
 	"fmt"
 	"os"
+	"strings"
 
+	"carrel/internal/ancestry"
 	"carrel/internal/api"
 	"carrel/internal/procfs"
 
@@ -16,10 +18,11 @@ const maxAncestors = 256
 // notHuman says why a caller does not look like a person at a terminal, nil
 // when it does. It needs the terminal as standard input and in its
 // foreground, and nobody between the caller and the terminal's session who is
-// an agent or behind walls; above that session too, as far as can be seen.
+// an agent or behind walls; above that session too, as far as can be seen. An agent
+// is marked when it is seen: what it starts afterwards is refused wherever it goes.
 //
-// It is best effort: a program of the same user can make a terminal of its own
-// far away from itself, or type into this one.
+// It is best effort: a program that no agent has started can make a terminal of its
+// own, and one of the same user can type into this one.
 func notHuman(p *peer, agent func(Process) string) *api.Denial {
 	d := human(p.pid, agent)
 	if d == nil && ended(p.pidfd) {
@@ -40,25 +43,53 @@ func human(pid int, agent func(Process) string) *api.Denial {
 	case !stdinIs(pid, s.Terminal):
 		return refuseHuman("the caller's standard input is not its terminal")
 	}
-	session, seen := s.Session, false
+	why, seen := byAgent(pid, s.Session, agent)
+	if why == nil && s.Session != 0 && !seen {
+		why = refuseHuman("the caller is detached from the shell of its terminal")
+	}
+	return why
+}
+
+// ByAgent refuses a process that a known agent, or something behind walls, has started;
+// nil where none has. An agent that is seen is marked, see package ancestry.
+func ByAgent(pid int, agent func(Process) string) *api.Denial {
+	why, _ := byAgent(pid, 0, agent)
+	return why
+}
+
+// byAgent says whether the first process of the session was among the ancestors, too.
+func byAgent(pid, session int, agent func(Process) string) (why *api.Denial, seen bool) {
+	caller := pid
 	for range maxAncestors {
+		s, err := procfs.ReadStat(pid)
+		if err != nil {
+			break // processes of others may be hidden
+		}
 		seen = seen || pid == session
 		if name := agent(describe(pid, s.Name)); name != "" {
-			return refuseHuman(fmt.Sprintf("the caller was started by the agent %s (process %d)", name, pid))
+			ancestry.Mark(pid)
+			return refuseHuman(fmt.Sprintf("the caller was started by the agent %s (process %d)", name, pid)), seen
 		}
 		if markedInside(pid) {
-			return refuseHuman(fmt.Sprintf("the caller was started behind walls (process %d has %s)", pid, insideEnv))
+			return refuseHuman(fmt.Sprintf("the caller was started behind walls (process %d has %s)", pid, insideEnv)), seen
 		}
 		if s.Parent <= 0 {
 			break
 		}
 		pid = s.Parent
-		if s, err = procfs.ReadStat(pid); err != nil {
-			break // processes of others may be hidden
-		}
 	}
-	if session != 0 && !seen {
-		return refuseHuman("the caller is detached from the shell of its terminal")
+	return unmarked(caller), seen
+}
+
+// unmarked refuses what an agent or a workspace has started, though no parent says so.
+func unmarked(pid int) *api.Denial {
+	switch k, agent := ancestry.Of(pid); k {
+	case ancestry.Workspace:
+		return refuseHuman("the caller was started behind walls (its limit RLIMIT_RTTIME says so)")
+	case ancestry.Agent:
+		return refuseHuman(fmt.Sprintf("the caller was started by an agent (process %d; its limit RLIMIT_RTTIME says so)", agent))
+	case ancestry.Lowered:
+		return refuseHuman("the caller's limit RLIMIT_RTTIME was lowered: whether an agent has started it cannot be told")
 	}
 	return nil
 }
@@ -82,42 +113,38 @@ func stdinIs(pid, tty int) bool {
 func terminalMajor(tty int) uint32 { return uint32(tty) >> 8 & 0xfff }
 func terminalMinor(tty int) uint32 { return uint32(tty)&0xff | uint32(tty)>>12&0xfff00 }
 
-// Terminal is the controlling terminal of this process, for a question whose
-// answer must be typed by whoever sits there.
-type Terminal struct{ tty *os.File }
-
-// OpenTerminal opens it where it is also the standard input.
-func OpenTerminal() (*Terminal, error) {
+// Confirm shows text, which is safe for a terminal, at the controlling terminal, throws
+// away what was typed before, and says whether word was typed then. The error says that
+// there is no terminal, or that it is not the standard input.
+func Confirm(text, word string) (bool, error) {
 	s, err := procfs.ReadStat(os.Getpid())
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	if s.Terminal == 0 || !stdinIs(os.Getpid(), s.Terminal) {
-		return nil, refuseHuman("standard input is not the controlling terminal")
+		return false, refuseHuman("standard input is not the controlling terminal")
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		return nil, refuseHuman("the controlling terminal cannot be opened: " + err.Error())
+		return false, refuseHuman("the controlling terminal cannot be opened: " + err.Error())
 	}
-	return &Terminal{tty: tty}, nil
+	defer tty.Close()
+	typed, err := ask(tty, text)
+	return err == nil && strings.TrimSpace(typed) == word, err
 }
 
-// Ask shows text that is safe for a terminal, throws away what was typed
-// before it, and reads one line.
-func (t *Terminal) Ask(text string) (string, error) {
-	if err := unix.IoctlSetInt(int(t.tty.Fd()), unix.TCFLSH, unix.TCIFLUSH); err != nil {
+// ask reads one line that is typed after the question.
+func ask(tty *os.File, text string) (string, error) {
+	if err := unix.IoctlSetInt(int(tty.Fd()), unix.TCFLSH, unix.TCIFLUSH); err != nil {
 		return "", fmt.Errorf("discarding what was typed before: %w", err)
 	}
-	if _, err := t.tty.WriteString(text); err != nil {
+	if _, err := tty.WriteString(text); err != nil {
 		return "", fmt.Errorf("asking at the terminal: %w", err)
 	}
 	line := make([]byte, 256)
-	n, err := t.tty.Read(line)
+	n, err := tty.Read(line)
 	if err != nil {
 		return "", fmt.Errorf("reading the answer at the terminal: %w", err)
 	}
 	return string(line[:n]), nil
 }
-
-// Close lets go of the terminal.
-func (t *Terminal) Close() { t.tty.Close() }

@@ -42,17 +42,11 @@ func (Entry) Apps(context.Context) ([]api.App, error) { return nil, errHere }
 // WaitEnd has nothing to wait for here.
 func (Entry) WaitEnd(context.Context) error { return errHere }
 
-// Terminal is a terminal for a question; there is none here.
-type Terminal struct{}
+// ByAgent knows of no processes here.
+func ByAgent(pid int, agent func(Process) string) *api.Denial { return nil }
 
-// OpenTerminal has nothing to open here.
-func OpenTerminal() (*Terminal, error) { return nil, errHere }
-
-// Ask cannot ask here.
-func (*Terminal) Ask(string) (string, error) { return "", errHere }
-
-// Close does nothing here.
-func (*Terminal) Close() {}
+// Confirm has no terminal to ask at here.
+func Confirm(text, word string) (bool, error) { return false, errHere }
 
 // Alive says no: nothing runs here.
 func (Entry) Alive() bool { return false }

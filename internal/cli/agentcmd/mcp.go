@@ -111,6 +111,7 @@ one of its own, which ends with the client, or with --workspace one that stays.
 }
 
 func serveMCP(env *cmdenv.Env, cmd *cobra.Command, o mcpserver.Options, listen, tokenFile string) error {
+	_ = env.ByAgent() // what the client starts from now on is no person
 	var err error
 	if o.Workspace != "" {
 		if err := named.CheckName(o.Workspace); err != nil {

@@ -186,6 +186,7 @@ Exit status:
 			if env.Inside() {
 				return nil // the walls are around it
 			}
+			_ = env.ByAgent() // what the agent starts from now on is no person
 			why, err := askGate(env, names, always)
 			if err != nil {
 				why = "carrel cannot tell whether this tool may be used: " + err.Error()

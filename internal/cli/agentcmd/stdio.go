@@ -97,6 +97,7 @@ func undoDir(named string, working []string) (string, error) {
 }
 
 func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissions string) error {
+	_ = env.ByAgent() // what the client starts from now on is no person
 	if env.Inside() {
 		return fmt.Errorf("this is inside a workspace, where no other one can be started\nhint: run it outside")
 	}

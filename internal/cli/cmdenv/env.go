@@ -14,8 +14,11 @@ import (
 	"os"
 	"slices"
 
+	"carrel/internal/agents"
+	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/decide"
+	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
 )
@@ -78,6 +81,14 @@ func (e *Env) ConfigOptions() config.Options {
 		opts.Cwd, _ = os.Getwd()
 	}
 	return opts
+}
+
+// ByAgent refuses this process where a known agent or something behind walls has started
+// it, nil elsewhere. The agent is marked, so that what it starts later is known too.
+func (e *Env) ByAgent() *api.Denial {
+	return supervisor.ByAgent(os.Getpid(), func(p supervisor.Process) string {
+		return agents.Running(p.Name, p.Exe, p.Argv, e.Getenv("HOME"), e.Getenv("PATH"))
+	})
 }
 
 // Inside says whether this program runs behind the walls of a workspace.

@@ -293,19 +293,14 @@ func approveOne(ctx context.Context, env *cmdenv.Env, prefix, scope string) erro
 	if _, err := target.Call(ctx, e, req); err != nil {
 		return err
 	}
-	tty, err := supervisor.OpenTerminal()
-	if err != nil {
-		return err
-	}
-	defer tty.Close()
 	var text strings.Builder
 	apiview.PrintApproval(&text, one)
 	fmt.Fprintf(&text, "Type %s to allow this %s, anything else to leave it: ", one.ID, scopeText(scope))
-	typed, err := tty.Ask(text.String())
+	typed, err := supervisor.Confirm(text.String(), one.ID)
 	if err != nil {
 		return err
 	}
-	if strings.TrimSpace(typed) != one.ID {
+	if !typed {
 		return errors.New("that is not the id; nothing was approved\nhint: `carrel deny " + one.ID + "` refuses it")
 	}
 	req.Check = false

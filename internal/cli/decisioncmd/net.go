@@ -277,11 +277,6 @@ func personAllows(ctx context.Context, e supervisor.Entry, host string) error {
 	if _, err := target.Call(ctx, e, api.Request{Op: api.OpNetAllow, Host: host, Check: true}); err != nil {
 		return err
 	}
-	tty, err := supervisor.OpenTerminal()
-	if err != nil {
-		return err
-	}
-	defer tty.Close()
 	t := &show.Table{}
 	t.Row("host", show.QuoteIf(host))
 	t.Row("run", e.ID+", "+show.Shorten(strings.Join(e.Argv, " "), show.ColumnMax))
@@ -289,14 +284,11 @@ func personAllows(ctx context.Context, e supervisor.Entry, host string) error {
 	var text strings.Builder
 	t.Print(&text, "  ")
 	fmt.Fprintf(&text, "Type %s to let this workspace reach it, anything else to leave it: ", e.ID)
-	typed, err := tty.Ask(text.String())
-	if err != nil {
-		return err
+	typed, err := supervisor.Confirm(text.String(), e.ID)
+	if err == nil && !typed {
+		err = errors.New("that is not the id; nothing was changed")
 	}
-	if strings.TrimSpace(typed) != e.ID {
-		return errors.New("that is not the id; nothing was changed")
-	}
-	return nil
+	return err
 }
 
 // saveHost writes a rule into the user's configuration.

@@ -3,7 +3,7 @@ package historycmd
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"path/filepath"
 
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/openhistory"
@@ -30,7 +30,8 @@ func discardCommand(env *cmdenv.Env) *cobra.Command {
 are no longer listed and can no longer be undone or redone. Files of the project
 stay as they are. --all also removes what is damaged.
 
-It asks before it does so; --yes says yes. While a run goes on nothing is removed.
+It asks before it does so, and wants the project's name typed; --yes does not ask. What an
+agent has started may not. While a run goes on nothing is removed.
 ` + cmdline.PlainStatus,
 		Example: `  carrel discard 12 13
   carrel discard --before 100 --dry-run
@@ -61,6 +62,11 @@ func discardSteps(env *cmdenv.Env, f *discardFlags, args []string) error {
 		if err := askDiscard(h, f, steps); err != nil {
 			return err
 		}
+	}
+	if why := env.ByAgent(); why != nil && !f.dryRun {
+		why.Operation, why.Message = "discard", "only a person or their script may discard steps: "+why.Subject
+		why.Hint = "type `carrel discard` yourself, in a terminal of your own outside the workspace"
+		return why
 	}
 	if !f.dryRun {
 		release, err := openhistory.Release(env, f.project)
@@ -118,21 +124,17 @@ func askDiscard(h *projecthistory.History, f *discardFlags, steps []uint64) erro
 	if len(r.Steps) == 0 && !f.all {
 		return nil
 	}
-	tty, err := supervisor.OpenTerminal()
-	if err != nil {
-		return errors.New("what is discarded cannot be brought back, and there is no terminal to ask at\nhint: --dry-run shows what would go, --yes does it")
-	}
-	defer tty.Close()
 	what := "everything that the history of " + show.OneLine(show.QuoteIf(h.Project)) + " keeps"
 	if !f.all {
 		what = stepList(r.Steps)
 	}
-	typed, err := tty.Ask(fmt.Sprintf("Discard %s, %s? This cannot be undone. Type yes: ", what, show.Size(r.Freed.Disk)))
+	word := filepath.Base(h.Project)
+	typed, err := supervisor.Confirm(fmt.Sprintf("Discard %s, %s? This cannot be undone. Type %s, the project's name: ", what, show.Size(r.Freed.Disk), show.OneLine(word)), word)
 	if err != nil {
-		return err
+		return errors.New("what is discarded cannot be brought back, and there is no terminal to ask at\nhint: --dry-run shows what would go, --yes does it")
 	}
-	if strings.TrimSpace(typed) != "yes" {
-		return errors.New("nothing was discarded")
+	if !typed {
+		return errors.New("that is not its name; nothing was discarded")
 	}
 	return nil
 }

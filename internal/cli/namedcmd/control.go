@@ -2,6 +2,7 @@ package namedcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"carrel/internal/api"
@@ -10,6 +11,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
 	"carrel/internal/show"
+	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
 )
@@ -30,7 +32,7 @@ func controlCommand(env *cmdenv.Env) *cobra.Command {
   paused     and all its processes are frozen
 
 Any program may ask for less. Back to more, only a person at a terminal outside the
-workspace may go. The mode is kept: a workspace that is started anew is under it.
+workspace may go, who types the workspace's name. The mode is kept: a workspace that is started anew is under it.
 Looking, and carrel stop, work in every mode.
 
 With --ask a program that may not change it back files that as something to approve:
@@ -78,6 +80,11 @@ func changeControl(ctx context.Context, env *cmdenv.Env, name string, req api.Re
 		}
 		return err
 	}
+	if req.Mode != "" {
+		if err := confirmLooser(ctx, e, req.Mode); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, target.PauseTime)
 	defer cancel()
 	r, err := e.Call(ctx, req)
@@ -92,6 +99,20 @@ func changeControl(ctx context.Context, env *cmdenv.Env, name string, req api.Re
 		fmt.Fprintf(env.Err, "carrel: you have taken over: what is typed there can be seen by the programs of the workspace; `carrel control %s active` hands back\n", name)
 	}
 	return nil
+}
+
+// confirmLooser wants the workspace's name typed before it may do more. The supervisor
+// looks at us first, so that nobody types for nothing; it looks again at the change.
+func confirmLooser(ctx context.Context, e supervisor.Entry, mode string) error {
+	r, err := target.Call(ctx, e, api.Request{Op: api.OpControl, Mode: mode, Check: true})
+	if err != nil || r.Control == nil || !supervisor.Looser(r.Control.Mode, mode) {
+		return err
+	}
+	typed, err := supervisor.Confirm(fmt.Sprintf("%s is %s. Type %s to make it %s: ", e.Name, r.Control.Mode, e.Name, mode), e.Name)
+	if err == nil && !typed {
+		err = errors.New("that is not its name; nothing was changed")
+	}
+	return err
 }
 
 // askControl files a change of the control for a person.

@@ -43,6 +43,11 @@ func holdCommand(env *cmdenv.Env, op, short, long, done string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if op == api.OpResume && e.Name != "" {
+				if err := confirmLooser(cmd.Context(), e, api.ControlActive); err != nil {
+					return err
+				}
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), target.PauseTime)
 			defer cancel()
 			if _, err := e.Call(ctx, api.Request{Op: op}); err != nil {
