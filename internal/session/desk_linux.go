@@ -74,6 +74,7 @@ func (s *Session) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 	if s.State, err = statedir.Open(statedir.Path(s.Getenv)); err != nil {
 		return r, err
 	}
+	defer holdKept(s)()
 	if d.place, err = named.Take(s.State.Root(), req.Name); err != nil {
 		return r, err
 	}

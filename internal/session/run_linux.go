@@ -78,6 +78,7 @@ func (s *Session) Start() (*api.Result, error) {
 	if s.State, err = statedir.Open(statedir.Path(s.Getenv)); err != nil {
 		s.Note("nothing is logged or kept: %v", err)
 	}
+	defer holdKept(s)()
 	defer func() { s.desktop.Close() }()
 	defer func() { s.Keyring.Close() }()
 	defer s.Home.End() // also of one that did not start
@@ -156,6 +157,7 @@ func (s *Session) makePlan() (err error) {
 	if err := s.Compile(true); err != nil {
 		return err
 	}
+	noteKept(s)
 	if err := s.EngineHolds(); err != nil {
 		return err
 	}
@@ -368,6 +370,7 @@ func (s *Session) conclude(r *api.Result) {
 			}
 		}
 	}
+	sweepGone(s)
 	r.Notes = s.Noted()
 	r.Hidden = s.hiddenSecrets()
 }
