@@ -44,7 +44,7 @@ var layers = map[string][]string{
 	"dirlist/deeptree": {"dirlist"},
 	"guard":            {"policy", "broker", "dirlist", "gitconf", "gitdir", "pathname", "protect", "secrets", "view"},
 	"protect":          {"policy"},
-	"agents":           {"policy", "safefile"},
+	"agents":           {"hooks", "policy", "safefile"},
 	"secrets":          {},
 	"view":             {"dircache", "policy", "secrets", "gitconf", "pathname", "wildmatch"},
 	"broker":           {"broker/caller", "procfs"},
