@@ -90,7 +90,7 @@ var layers = map[string][]string{
 	"lowlevel":         {"policy", "api", "decide", "session"},
 	"advice":           {},
 	"credentials":      {"advice", "api", "fdpass", "inside", "keys", "policy", "sandbox", "supervisor", "view"},
-	"named":            {"advice", "api", "audit", "spool"},
+	"named":            {"advice", "api", "audit", "hostfile", "spool"},
 	"stdio":            {"clipboard"},
 	"attach":           {"api", "clipboard", "pathname", "stdio", "supervisor"},
 	"sandbox":          {"policy", "sandbox/landlock", "pathname", "memfile"},

@@ -1,6 +1,33 @@
 package session
 
-import "os"
+import (
+	"fmt"
+	"os"
+
+	"carrel/internal/api"
+	"carrel/internal/auditor"
+)
+
+// auditRun begins the audit log of a run, where one is required.
+func auditRun(s *Session, id string) (err error) {
+	o := s.AuditOptions(id, func(err error) { s.Note("records of the audit log are lost: %v", err) })
+	required := o.Required
+	if required == "" {
+		return nil
+	}
+	if s.State == nil {
+		err = fmt.Errorf("there is no state directory")
+	} else {
+		s.Audit, err = auditor.OpenRun(s.State.Root(), o)
+	}
+	if err != nil {
+		return &api.Denial{Code: api.CodeAudit, Operation: "start", Subject: s.Place.Project, Rule: "audit.required", Source: required,
+			Message: fmt.Sprintf("%s: the run is refused, as it cannot be written down: %v", required, err),
+			Hint:    "make what is missing; no other file lifts what the operator requires"}
+	}
+	s.Audit.RunBegins(s.Request.Argv, o.Of, s.BackendTold(), s.Ceilings())
+	return nil
+}
 
 // holdKept keeps carrel purge away as long as this runs.
 func holdKept(s *Session) (release func()) {
