@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carrel/internal/api"
 )
 
 // toldAudit is a record of the audit log, checked what a look at it has found.
@@ -290,5 +292,78 @@ func TestApprovalNotified(t *testing.T) {
 	waitABit()
 	if got := w.read(w.base + "/seen"); strings.Contains(got, "quiet") {
 		t.Errorf("it is told of all the same: %s", got)
+	}
+}
+
+// TestAuditOfRuns: where an audit log is required, each run has one: run, shell and agents
+// by name. It says who ran what in which project, under which policy and by which
+// program, and what was refused. What cannot be written down does not start.
+func TestAuditOfRuns(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.write(w.home+"/.config/carrel/config.yaml", "audit:\n  required: true\n")
+	w.mkdir(w.home+"/bin", 0o755)
+	w.script(w.home+"/bin/claude", "#!/bin/sh\nexit 3\n")
+	w.setenv("PATH", w.home+"/bin:/usr/local/bin:/usr/bin:/bin")
+	logs := w.home + "/.local/state/carrel/audit"
+	seen := map[string]bool{}
+	latest := func() []api.AuditRecord {
+		t.Helper()
+		for id := range strings.FieldsSeq(w.outsideSh("ls " + logs)) {
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			if r := w.carrel("audit", "verify", id); r.code != 0 {
+				t.Errorf("verify: %s", r)
+			}
+			r := w.carrel("audit", "show", id, "--json")
+			var out []api.AuditRecord
+			for line := range strings.Lines(r.out) {
+				var one api.AuditRecord
+				if err := json.Unmarshal([]byte(line), &one); err != nil {
+					t.Fatalf("%v: %s", err, r)
+				}
+				out = append(out, one)
+			}
+			return out
+		}
+		t.Fatal("no log of the run")
+		return nil
+	}
+	for _, run := range []struct {
+		args []string
+		end  string
+	}{
+		{[]string{"run", "--deny", "*.no", "--", "sh", "-c", "echo a >a; cat x.no; exit 5"}, "status 5"},
+		{[]string{"shell", "--", "-c", "exit 4"}, "status 4"},
+		{[]string{"claude"}, "status 3"},
+	} {
+		w.write(w.project+"/x.no", "")
+		w.carrel(run.args...)
+		records, found := latest(), map[string]bool{}
+		for _, r := range records {
+			switch {
+			case r.Kind == api.AuditWorkspace && r.Operation == "run":
+				s := r.Session
+				found["run"] = s != nil && s.UID == w.who.uid && string(s.Project) == w.project && len(s.Policy) == 32 && s.Version != ""
+			case r.Kind == api.AuditWorkspace && r.Operation == "end":
+				found["end"] = r.Detail == run.end
+			default:
+				found[r.Kind+" "+r.Operation] = true
+			}
+		}
+		if !found["run"] || !found["end"] {
+			t.Errorf("%q: %+v", run.args, records)
+		}
+		if run.end == "status 5" && (!found["denial read"] || !found["step close"]) {
+			t.Errorf("no refusal, or no step: %+v", records)
+		}
+	}
+	if err := os.RemoveAll(logs); err != nil {
+		t.Fatal(err)
+	}
+	w.write(logs, "in the way")
+	if r := w.run("--", "touch", "b"); r.code != 125 || exists(w.project+"/b") || !strings.Contains(r.err, "cannot be written down") {
+		t.Errorf("a run that cannot be written down: %s", r)
 	}
 }

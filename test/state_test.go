@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -93,4 +95,68 @@ func TestTokensGoWithTheRun(t *testing.T) {
 	if left := w.outsideSh("grep -rl r-THE-TOKEN " + w.home + "/.local/state || true"); left != "" {
 		t.Errorf("after the kill and another run: %s", left)
 	}
+}
+
+// TestPurge: what is kept is listed, and goes: of one project, of those that are gone, or
+// all of it; not while it is used.
+func TestPurge(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	state := w.home + "/.local/state/carrel"
+	for _, name := range []string{"one", "two", "three"} {
+		w.mkdir(w.home+"/src/"+name, 0o755)
+		if r := w.inProject(w.home+"/src/"+name, "run", "--", "sh", "-c", "echo a >a"); r.code != 0 {
+			t.Fatal(r)
+		}
+	}
+	if r := w.inProject(w.home+"/src/three", "run", "--history", "off", "--", "true"); r.code != 0 {
+		t.Fatal(r)
+	}
+	w.must(os.RemoveAll(w.home + "/src/two"))
+	listed := func(want ...string) {
+		t.Helper()
+		r := w.plain(w.bin, "projects")
+		for _, name := range []string{"one", "two", "three"} {
+			if strings.Contains(r.out, "/src/"+name+"\n") != slices.Contains(want, name) {
+				t.Errorf("want %q: %s", want, r)
+			}
+		}
+	}
+	listed("one", "two", "three")
+	refused := func(words string, args ...string) {
+		t.Helper()
+		if r := w.plain(w.bin, append([]string{"purge"}, args...)...); r.code != 125 || !strings.Contains(r.err, words) {
+			t.Errorf("%q: %s", args, r)
+		}
+	}
+	refused("want --project DIR, --gone or --all")
+	refused("no terminal to ask at", "--all")
+	refused("nothing is kept of it", "--project", w.home)
+	w.mkdir(w.home+"/src/one/sub", 0o755)
+	running := w.command(w.bin, "run", "--", "sh", "-c", "echo ready; sleep 100")
+	running.Dir = w.home + "/src/one"
+	out, err := running.StdoutPipe()
+	w.must(err)
+	w.must(running.Start())
+	waitFor(t, out, "ready\n")
+	refused("of this project runs", "--project", w.home+"/src/one/sub", "--yes")
+	refused("of this project runs", "--all", "--yes")
+	w.must(running.Process.Signal(syscall.SIGTERM))
+	_ = running.Wait()
+	listed("one", "two", "three")
+	fine := func(args ...string) {
+		t.Helper()
+		if r := w.plain(w.bin, append([]string{"purge"}, args...)...); r.code != 0 {
+			t.Errorf("%q: %s", args, r)
+		}
+	}
+	fine("--all", "--dry-run")
+	fine("--gone", "--yes")
+	listed("one", "three")
+	fine("--project", w.home+"/src/one/sub", "--yes")
+	listed("three")
+	fine("--all", "--yes")
+	if exists(state) || !exists(w.home+"/src/one/a") {
+		t.Error("the state directory is left, or the project is not")
+	}
+	fine("--all", "--yes")
 }

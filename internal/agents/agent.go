@@ -43,6 +43,9 @@ type Agent struct {
 	SandboxOff Off // its own sandbox off: the walls replace it
 	PromptsOff Off // its permission questions off: offered, never forced
 
+	// SettingsFlag takes settings as JSON on the command line; "" where there is none.
+	SettingsFlag string
+
 	// Headless is what stands between its command and a prompt that it is to
 	// work on without a terminal; see [Agent.HeadlessArgv]. A last word that
 	// ends with "=" is joined with the prompt. nil: it has no such way, or none

@@ -86,12 +86,15 @@ func claude() Agent {
 			Flags: []string{"--settings", `{"sandbox":{"enabled":false}}`},
 		},
 		PromptsOff: Off{
-			Flags:         []string{"--dangerously-skip-permissions"},
-			Unless:        []string{"--permission-mode"},
+			Flags:  []string{"--dangerously-skip-permissions"},
+			Unless: []string{"--permission-mode"},
+			// Without it a page asks at each start whether the mode is meant.
+			Settings:      map[string]any{"skipDangerousModePermissionPrompt": true},
 			RefusedAsRoot: true,                                 // tried: "cannot be used with root/sudo privileges"
 			RootEnv:       map[string]string{"IS_SANDBOX": "1"}, // tried: then it goes on
 		},
-		Headless: []string{"-p", "--"},
+		SettingsFlag: "--settings",
+		Headless:     []string{"-p", "--"},
 	}
 }
 

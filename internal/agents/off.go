@@ -12,6 +12,7 @@ type Off struct {
 	Flags         []string          // placed before the agent's own arguments, at Match.Index
 	Unless        []string          // flags of the person's that say otherwise, and that Flags do not stand beside
 	Env           map[string]string // variables to set
+	Settings      map[string]any    // settings beside them, of an agent with a SettingsFlag
 	RefusedAsRoot bool              // the agent refuses Flags when its uid is 0
 	RootEnv       map[string]string // variables that lift that refusal
 }

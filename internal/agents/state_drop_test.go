@@ -1,3 +1,5 @@
+//go:build unix
+
 package agents
 
 import "testing"
@@ -11,14 +13,17 @@ func TestDropLogins(t *testing.T) {
 		host, inside, want string // inside is written after the start, "" for nothing; want "-" for no file
 	}{
 		{"the host's", "claude", claude, `{"claudeAiOauth":{"refreshToken":"r"}}`, "", "-"},
-		{"changed since", "claude", claude, `{"claudeAiOauth":{"refreshToken":"r"}}`, `{"claudeAiOauth":{"refreshToken":"n"}}`, `{"claudeAiOauth":{"refreshToken":"n"}}`},
-		{"beside what is no login", "claude", claude, `{"claudeAiOauth":{"refreshToken":"r"}}`, `{"claudeAiOauth":{"refreshToken":"r"},"other":1}`, "{\"other\":1}\n"},
+		{"changed since", "claude", claude, `{"claudeAiOauth":{"refreshToken":"r"}}`,
+			`{"claudeAiOauth":{"refreshToken":"n"}}`, `{"claudeAiOauth":{"refreshToken":"n"}}`},
+		{"beside what is no login", "claude", claude, `{"claudeAiOauth":{"refreshToken":"r"}}`,
+			`{"claudeAiOauth":{"refreshToken":"r"},"other":1}`, "{\"other\":1}\n"},
 		{"made inside", "claude", claude, "", `{"mcpOAuth":{"s":{"accessToken":"t"}}}`, `{"mcpOAuth":{"s":{"accessToken":"t"}}}`},
 		{"broken", "claude", claude, `{"claudeAiOauth":{"refreshToken":"r"}}`, `{"claudeAiOauth":{"refresh`, "-"},
 		{"servers with keys", "claude", ".claude.json", `{"mcpServers":{"s":{"env":{"KEY":"k"}}},"theme":"dark"}`, "", "{\"theme\":\"dark\"}\n"},
 		{"a whole file", "codex", ".codex/auth.json", `{"tokens":{"refresh_token":"r"}}`, "", "-"},
 		{"one of two providers", "opencode", ".local/share/opencode/auth.json", `{"a":{"type":"oauth","refresh":"r"}}`,
-			`{"a":{"type":"oauth","refresh":"r"},"b":{"type":"wellknown","key":"K","token":"t"}}`, `{"b":{"type":"wellknown","key":"K","token":"t"}}` + "\n"},
+			`{"a":{"type":"oauth","refresh":"r"},"b":{"type":"wellknown","key":"K","token":"t"}}`,
+			`{"b":{"type":"wellknown","key":"K","token":"t"}}` + "\n"},
 		{"settings with a key", "aider", ".aider.conf.yml", "openai-api-key: k\n", "", "-"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

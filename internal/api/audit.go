@@ -21,7 +21,10 @@ type AuditRecord struct {
 	Detail    string     `json:"detail,omitempty"`
 	Ceiling   string     `json:"ceiling,omitempty"` // start: digest of what bounds its policy
 	Torn      *AuditTorn `json:"torn,omitempty"`
-	Prev      string     `json:"prev"` // hash of the record before, in hexadecimal; zeros for none
+
+	Session *AuditSession `json:"session,omitempty"` // of the record with which a run or workspace begins
+
+	Prev string `json:"prev"` // hash of the record before, in hexadecimal; zeros for none
 }
 
 // AuditWho is who did what a record tells of.
@@ -29,6 +32,15 @@ type AuditWho struct {
 	Kind    string `json:"kind"`              // one of the Who constants
 	PID     int    `json:"pid,omitempty"`     // outside; 0 where it is not known
 	Program string `json:"program,omitempty"` // of a caller; of who is inside the name that it has given itself
+}
+
+// AuditSession says whose run or workspace a log is of, and under which policy.
+type AuditSession struct {
+	ID      string `json:"id"`
+	UID     int    `json:"uid"`
+	Project Text   `json:"project"`
+	Policy  string `json:"policy"`  // its digest
+	Version string `json:"version"` // of Carrel
 }
 
 // AuditTorn is what a killed writer left of a record.

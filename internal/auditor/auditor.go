@@ -5,7 +5,9 @@
 package auditor
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,25 +20,32 @@ import (
 	"carrel/internal/supervisor"
 )
 
-// Auditor writes the audit log of a workspace that stays. It may be nil: a single
-// command's has none.
+// Auditor writes the audit log of a workspace that stays, or of a run. It may be nil: a
+// run has none unless that is required.
 type Auditor struct {
 	log      *audit.Log
 	required string // where that is said, "" where it is not
+
+	dir     *os.File // of a run; nil where somebody else holds it
+	journal *sink    // nil where the journal has no copy
 
 	mu    sync.Mutex
 	flood flood
 }
 
-// Open opens the log in the place of a workspace. required says where it is asked that
-// nothing is done which cannot be written down, "" for nowhere; lost is told when records
-// begin to be lost.
-func Open(place *named.Place, required string, lost func(error)) (*Auditor, error) {
-	log, err := place.OpenAudit(lost)
+// Open opens the log in the place of a workspace. Required says where it is asked that
+// nothing is done which cannot be written down, "" for nowhere.
+func Open(place *named.Place, o Options) (*Auditor, error) {
+	log, err := place.OpenAudit(o.Lost)
 	if err != nil {
 		return nil, err
 	}
-	return &Auditor{log: log, required: required}, nil
+	a := &Auditor{log: log, required: o.Required}
+	if err := a.export(o); err != nil {
+		a.Close()
+		return nil, err
+	}
+	return a, nil
 }
 
 // Add writes a record. What programs inside cause is bounded: the log is turned over
@@ -56,7 +65,11 @@ func (a *Auditor) Add(r api.AuditRecord) {
 			r.Detail = strings.TrimPrefix(fmt.Sprintf("%s; %d records of what programs inside did before it came too fast to be kept", r.Detail, skipped), "; ")
 		}
 	}
+	if r.Time.IsZero() {
+		r.Time = time.Now()
+	}
 	a.log.Append(r)
+	a.journal.send(r)
 }
 
 // Own is a record of the supervisor's doing.
@@ -68,6 +81,8 @@ func (a *Auditor) Own(kind, operation, subject, detail string) {
 func (a *Auditor) Close() {
 	if a != nil {
 		a.log.Close()
+		a.journal.close()
+		a.dir.Close() // of nil it does nothing
 	}
 }
 
@@ -76,7 +91,7 @@ func (a *Auditor) Refuse(op string) *api.Denial {
 	if a == nil || a.required == "" {
 		return nil
 	}
-	err := a.log.Err()
+	err := errors.Join(a.log.Err(), a.journal.err())
 	if err == nil {
 		return nil
 	}
@@ -143,16 +158,22 @@ func (a *Auditor) Step() func(operation string, step uint64, app string, of jour
 const maxAppArgvNoted = 2 << 10
 
 // Begins writes down that the workspace stands.
-func (a *Auditor) Begins(name, digest string, m api.Manifest, ceilings []api.Decided) {
+func (a *Auditor) Begins(name string, of api.AuditSession, m api.Manifest, ceilings []api.Decided) {
 	if a == nil {
 		return
 	}
+	a.Add(api.AuditRecord{Kind: api.AuditWorkspace, Who: api.AuditWho{Kind: api.WhoSupervisor, PID: m.PID}, Operation: "start", Subject: name, Decision: api.DecisionAllowed,
+		Detail:  fmt.Sprintf("%sid %s, policy %s, project %s", withoutWalls(m.Backend), m.ID, of.Policy, m.Project),
+		Ceiling: boundsOf(ceilings), Session: &of})
+}
+
+// boundsOf are the digests of ceilings.
+func boundsOf(ceilings []api.Decided) string {
 	var bounds []string
 	for _, c := range ceilings {
 		bounds = append(bounds, c.Value)
 	}
-	a.Add(api.AuditRecord{Kind: api.AuditWorkspace, Who: api.AuditWho{Kind: api.WhoSupervisor, PID: m.PID}, Operation: "start", Subject: name, Decision: api.DecisionAllowed,
-		Detail: fmt.Sprintf("%sid %s, policy %s, project %s", withoutWalls(m.Backend), m.ID, digest, m.Project), Ceiling: strings.Join(bounds, ", ")})
+	return strings.Join(bounds, ", ")
 }
 
 func withoutWalls(backend string) string {

@@ -22,7 +22,7 @@ func open(t *testing.T, required string) (*Auditor, func() []api.AuditRecord) {
 		t.Fatal(err)
 	}
 	t.Cleanup(place.Close)
-	a, err := Open(place, required, func(err error) { t.Errorf("a record was lost: %v", err) })
+	a, err := Open(place, Options{Required: required, Lost: func(err error) { t.Errorf("a record was lost: %v", err) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func open(t *testing.T, required string) (*Auditor, func() []api.AuditRecord) {
 // TestRecords: who did what, by which rule, as each kind of record says it.
 func TestRecords(t *testing.T) {
 	a, read := open(t, "")
-	a.Begins("box", "abc", api.Manifest{ID: "id1", PID: 7, Project: "/p", Backend: "none"}, nil)
+	a.Begins("box", api.AuditSession{ID: "id1", Policy: "abc"}, api.Manifest{ID: "id1", PID: 7, Project: "/p", Backend: "none"}, nil)
 	a.App("start", &api.App{ID: "a1", Argv: []string{"make", "all"}})
 	a.App("end", &api.App{ID: "a1", Argv: []string{"make", "all"}, Exit: 2, Steps: []uint64{4, 5}})
 	a.Attempt(&api.Connection{Host: "h.example", Port: 443, Decision: "refused", Code: "network", Rule: "r"})
@@ -83,7 +83,7 @@ func TestRecords(t *testing.T) {
 // TestNone: a single command has no log, and whatever is told of it goes nowhere.
 func TestNone(t *testing.T) {
 	var a *Auditor
-	a.Begins("x", "", api.Manifest{}, nil)
+	a.Begins("x", api.AuditSession{}, api.Manifest{}, nil)
 	a.App("start", &api.App{})
 	a.Attempt(&api.Connection{})
 	a.Own("", "", "", "")

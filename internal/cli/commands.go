@@ -26,7 +26,7 @@ exec launch apps wait kill logs events terminal attach control manifest artifact
 cleanup revoke screenshot windows window click drag scroll key type input computer
 clipboard a11y screen record watch ps approvals approve deny pause resume stop
 history du show diff undo redo discard step connect audit denials links net hooks
-agent mcp stdio doctor version`)
+agent mcp stdio doctor projects purge version`)
 
 // commands makes the command of a name, or all of them where none has it. To make all
 // takes longer than to ask a workspace for something.

@@ -94,6 +94,7 @@ type Settings struct {
 	DisplayGL   *policy.Value[bool]   // display.gl; nil: not said
 
 	AuditRequired   *policy.Value[bool] // audit.required; what the operator requires stays required
+	AuditJournal    *policy.Value[bool] // audit.journald, likewise
 	ApprovalsNotify *policy.Value[bool] // approvals.notify; nil: not said
 
 	Safeguards Safeguards

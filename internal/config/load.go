@@ -142,6 +142,9 @@ func (l *loader) layer(r *decoded) {
 	if was := l.out.Settings.AuditRequired; r.settings.AuditRequired != nil && (was == nil || !was.V) {
 		l.out.Settings.AuditRequired = r.settings.AuditRequired
 	}
+	if was := l.out.Settings.AuditJournal; r.settings.AuditJournal != nil && (was == nil || !was.V) {
+		l.out.Settings.AuditJournal = r.settings.AuditJournal
+	}
 	if r.settings.ApprovalsNotify != nil {
 		l.out.Settings.ApprovalsNotify = r.settings.ApprovalsNotify
 	}

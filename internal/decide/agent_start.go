@@ -14,6 +14,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/pathname"
+	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 )
 
@@ -216,9 +217,9 @@ func (p *Decision) withFlags(argv []string, index int) []string {
 		return argv
 	}
 	at := min(index, len(argv))
-	flags := p.Agent.SandboxOff.FlagsFor(argv[at:])
-	if p.StartsWithoutPrompts() {
-		flags = append(flags, p.Agent.PromptsOff.FlagsFor(argv[at:])...)
+	start := agents.Start{PromptsOff: p.StartsWithoutPrompts()}
+	if p.History() && !p.NoWalls() {
+		start.Steps = sandbox.SelfPath
 	}
-	return slices.Concat(argv[:at], flags, argv[at:])
+	return slices.Concat(argv[:at], p.Agent.StartFlags(argv[at:], start), argv[at:])
 }

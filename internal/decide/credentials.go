@@ -2,6 +2,7 @@ package decide
 
 import (
 	"carrel/internal/api"
+	"carrel/internal/auditor"
 	"carrel/internal/credentials"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -41,11 +42,15 @@ func (p *Decision) credentialReach() credentials.Reach {
 // InsideAgent is where the filtered ssh agent listens, as seen inside.
 func (p *Decision) InsideAgent() string { return p.InsideRuntime() + "/ssh-agent" }
 
-// AuditRequired says where it is asked that nothing is done which cannot be written down,
-// "" for nowhere.
-func (p *Decision) AuditRequired() string {
+// AuditOptions say what is kept of the workspace with this id, and where it is asked that
+// nothing is done which cannot be written down. lost is told when records begin to be lost.
+func (p *Decision) AuditOptions(id string, lost func(error)) auditor.Options {
+	o := auditor.Options{Lost: lost, Of: api.AuditSession{
+		ID: id, UID: p.UID, Project: api.Text(p.Place.Project), Policy: p.Digest(), Version: p.Request.Version}}
 	if v := p.Loaded.Settings.AuditRequired; v != nil && v.V {
-		return v.Source.String()
+		o.Required = v.Source.String()
 	}
-	return ""
+	v := p.Loaded.Settings.AuditJournal
+	o.Journal = v != nil && v.V
+	return o
 }

@@ -37,22 +37,31 @@ func Share(path string, wait time.Duration) (unlock func(), err error) {
 }
 
 func lock(path string, wait time.Duration, how int) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, err
-	}
 	for end := time.Now().Add(wait); ; time.Sleep(5 * time.Millisecond) {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return nil, err
+		}
 		err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-		if err == nil {
+		if err == nil && named(f, path) {
 			return func() { f.Close() }, nil
 		}
+		f.Close()
 		switch busy := err == syscall.EWOULDBLOCK; {
 		case busy && time.Now().After(end):
-			err = fmt.Errorf("another carrel has held it for %s; is one stopped? %w", wait, err)
-		case busy || err == syscall.EINTR:
-			continue
+			return nil, fmt.Errorf("another carrel has held it for %s; is one stopped? %w", wait, err)
+		case err != nil && !busy && err != syscall.EINTR:
+			return nil, err
 		}
-		f.Close()
-		return nil, err
 	}
+}
+
+// named says whether a file still has its name: whoever held it before may have removed it.
+func named(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(mine, now)
 }

@@ -74,6 +74,7 @@ func (s *Session) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 	if s.State, err = statedir.Open(statedir.Path(s.Getenv)); err != nil {
 		return r, err
 	}
+	defer holdKept(s)()
 	if d.place, err = named.Take(s.State.Root(), req.Name); err != nil {
 		return r, err
 	}
@@ -82,7 +83,7 @@ func (s *Session) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 		return r, err
 	}
 	d.place.SweepLogs()
-	if s.Audit, err = auditor.Open(d.place, s.AuditRequired(), d.notKept); err != nil {
+	if s.Audit, err = auditor.Open(d.place, s.AuditOptions(r.Workspace, d.notKept)); err != nil {
 		return r, err
 	}
 	defer s.Audit.Close()
@@ -148,7 +149,7 @@ func (d *desk) serve(tell *Reporter) error {
 		p.endBroker(d.up.broker, r)
 		return err
 	}
-	p.Audit.Begins(d.req.Name, d.digest, d.server.Manifest(), p.Ceilings())
+	p.Audit.Begins(d.req.Name, p.AuditOptions(r.Workspace, nil).Of, d.server.Manifest(), p.Ceilings())
 	close(d.ready)
 	defer tell.Gone(d.server.Stop)()
 	said := d.prepareApps(tell)

@@ -72,11 +72,19 @@ func New(req decide.Request) (*Session, error) {
 // The Result is complete also when an error is returned.
 func (s *Session) Start() (*api.Result, error) {
 	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: api.ExitOurs, Engine: string(s.Engine()), History: string(s.Policy.History), Denials: []api.Denial{}}
-	defer s.conclude(r)
+	defer func() {
+		s.conclude(r)
+		s.Audit.RunEnds(r)
+		s.Audit.Close()
+	}()
 	defer func() { s.early.Abandon() }()
 	var err error
 	if s.State, err = statedir.Open(statedir.Path(s.Getenv)); err != nil {
 		s.Note("nothing is logged or kept: %v", err)
+	}
+	defer holdKept(s)()
+	if err := auditRun(s, r.Workspace); err != nil {
+		return r, err
 	}
 	defer func() { s.desktop.Close() }()
 	defer func() { s.Keyring.Close() }()
@@ -156,6 +164,7 @@ func (s *Session) makePlan() (err error) {
 	if err := s.Compile(true); err != nil {
 		return err
 	}
+	noteKept(s)
 	if err := s.EngineHolds(); err != nil {
 		return err
 	}
@@ -368,6 +377,7 @@ func (s *Session) conclude(r *api.Result) {
 			}
 		}
 	}
+	sweepGone(s)
 	r.Notes = s.Noted()
 	r.Hidden = s.hiddenSecrets()
 }

@@ -1,7 +1,8 @@
 // Package statedir knows where the durable files of each project lie in the user's state
 // directory, $XDG_STATE_HOME/carrel, 0700, and keeps the logs of refusals, links and
 // connections there. It remembers where histories have been and when a project was used
-// last. What is in a history is package history's; whether a place is safe for one is
+// last, says what is kept of each project, and removes it: of one, of all, or of those whose
+// directory has been gone for long. What is in a history is package history's; whether a place is safe for one is
 // decided by package decide.
 package statedir
 
@@ -33,6 +34,9 @@ import (
 //	projects/ID/looked            what was found in directories that did not change, see package dircache
 //	projects/ID/path              the project's path, quoted; its time is that of the last use
 //	projects/ID/changes/          see record
+//	projects/ID/gone              its time is when the project was first seen gone
+//	projects/ID.used              shared by the runs of a project, see Hold
+//	projects/.swept               its time is that of the last Sweep
 //	projects/.total               locked while histories are shrunk; what they took then
 type Dir struct{ path string }
 

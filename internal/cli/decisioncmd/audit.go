@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -96,6 +97,16 @@ Exit status:
 func openAudit(env *cmdenv.Env, op, word string) (*audit.Snapshot, error) {
 	if strings.Contains(word, "/") {
 		return audit.OpenFile(word)
+	}
+	if s, err := named.ReadRun(statedir.Path(env.Getenv), word); !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			return nil, err
+		}
+		if err := env.UnderNoCeiling(op, "run it without a ceiling"); err != nil { // it tells of all that was done there
+			s.Close()
+			return nil, err
+		}
+		return s, nil
 	}
 	if err := named.CheckName(word); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 // Package doctorcmd holds the commands about this machine and this program: doctor, which
 // prints what package doctor has found out about walls here and what to do about the rest,
-// and version.
+// projects and purge, which list and remove what is kept of projects, and version.
 package doctorcmd
 
 import "carrel/internal/cli/cmdenv"
@@ -9,6 +9,8 @@ import "carrel/internal/cli/cmdenv"
 func Commands() []cmdenv.Command {
 	return []cmdenv.Command{
 		{Name: "doctor", Make: doctorCommand},
+		{Name: "projects", Make: projectsCommand},
+		{Name: "purge", Make: purgeCommand},
 		{Name: "version", Make: versionCommand},
 	}
 }

@@ -23,7 +23,8 @@ func doctorCommand(env *cmdenv.Env) *cobra.Command {
 		Short: "Try what this machine can hold, and say what to do about the rest",
 		Long: `Tries each thing that walls are made of, as this user, and says what works, what
 does not, what follows from it, and what to do. Lines with $ are commands: run
-them in the shell that you start carrel from. Nothing is changed by doctor itself.
+them in the shell that you start carrel from. doctor keeps its answers, and
+changes nothing else.
 
 What worked is not tried again until the machine is booted, or carrel, a mount, a
 setting or a filter has changed; what was refused is tried each time. --fresh

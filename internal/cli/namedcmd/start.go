@@ -140,6 +140,7 @@ func deskName(env *cmdenv.Env, args []string, saved string) (string, error) {
 func (f *startFlags) deskRequest(env *cmdenv.Env, cmd *cobra.Command) (decide.Request, error) {
 	flags, err := f.Request(cmd)
 	req := decide.Request{Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts, Engine: f.Engine, Size: f.Size, Environ: env.Environ, Profile: f.profile}
+	req.Version = cmdenv.Version()
 	if f.agent != "" {
 		req.Argv = []string{f.agent}
 	}

@@ -114,7 +114,9 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 		return err
 	}
 	s, err := session.New(decide.Request{
-		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.Preset, PromptsOff: f.NoPrompts, Ceilings: under, Engine: f.Engine, Size: f.Size, Environ: env.Environ,
+		Version: cmdenv.Version(),
+		Argv:    l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.Preset, PromptsOff: f.NoPrompts,
+		Ceilings: under, Engine: f.Engine, Size: f.Size, Environ: env.Environ,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,69 @@
+package session
+
+import (
+	"fmt"
+	"os"
+
+	"carrel/internal/api"
+	"carrel/internal/auditor"
+)
+
+// auditRun begins the audit log of a run, where one is required.
+func auditRun(s *Session, id string) (err error) {
+	o := s.AuditOptions(id, func(err error) { s.Note("records of the audit log are lost: %v", err) })
+	required := o.Required
+	if required == "" {
+		return nil
+	}
+	if s.State == nil {
+		err = fmt.Errorf("there is no state directory")
+	} else {
+		s.Audit, err = auditor.OpenRun(s.State.Root(), o)
+	}
+	if err != nil {
+		return &api.Denial{Code: api.CodeAudit, Operation: "start", Subject: s.Place.Project, Rule: "audit.required", Source: required,
+			Message: fmt.Sprintf("%s: the run is refused, as it cannot be written down: %v", required, err),
+			Hint:    "make what is missing; no other file lifts what the operator requires"}
+	}
+	s.Audit.RunBegins(s.Request.Argv, o.Of, s.BackendTold(), s.Ceilings())
+	return nil
+}
+
+// holdKept keeps carrel purge away as long as this runs.
+func holdKept(s *Session) (release func()) {
+	if s.State == nil {
+		return func() {}
+	}
+	release, err := s.State.Hold(s.Place.Project)
+	if err != nil {
+		s.Note("what is kept of the project may be removed while it is used: %v", err)
+		return func() {}
+	}
+	return release
+}
+
+// sweepGone removes what is kept of projects that have been gone for long. A run does not name
+// other projects.
+func sweepGone(s *Session) {
+	if s.State == nil {
+		return
+	}
+	n, err := s.State.Sweep()
+	if n > 0 {
+		s.Note("removed what was kept of %d projects whose directories have been gone for a month", n)
+	}
+	if err != nil {
+		s.Note("removing what is kept of projects that are gone: %v", err)
+	}
+}
+
+// noteKept notes the path of the project where something is kept of it, also without a
+// history.
+func noteKept(s *Session) {
+	if s.State == nil {
+		return
+	}
+	if _, err := os.Lstat(s.State.Project(s.Place.Project)); err == nil {
+		s.NoteUse()
+	}
+}
