@@ -51,8 +51,8 @@ type toolReply struct {
 	Meta       struct {
 		Result map[string]any `json:"carrel/result"`
 	} `json:"_meta"`
-	IsError    bool           `json:"isError"`
-	none       string         // why there is none
+	IsError bool   `json:"isError"`
+	none    string // why there is none
 }
 
 func (r toolReply) text() string {
