@@ -92,3 +92,53 @@ func TestMCPComputerShapes(t *testing.T) {
 		}
 	}
 }
+
+// TestMCPSeedCalls: a client of agent-workspace-linux makes its calls as it always did,
+// and its safety stop works.
+func TestMCPSeedCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "xterm")
+	c := w.mcp("--toolsets", "compat")
+	w.write(w.project+"/theirs.json", `{"id":"theirs","description":"x","network":{"mode":"disabled"}}`)
+	if r := c.does("workspace_start", args{"id": "seed", "width": 800, "height": 600, "open_viewer": false,
+		"acknowledge_hidden_workspace":  true,
+		"acknowledge_unenforced_policy": true}); !strings.Contains(r.text(), "without effect here: acknowledge_unenforced_policy, open_viewer") {
+		t.Errorf("started: %s", r.text())
+	}
+	if r := c.does("workspace_observe", args{"id": "seed", "include_hidden": true, "events": true,
+		"events_tail": 3}); !strings.Contains(r.text(), "[800,600]") {
+		t.Errorf("its desktop: %s", r.text())
+	}
+	c.does("workspace_run_app", args{"id": "seed", "name": "one", "command": []string{"sh", "-c", "echo $SAID > said.txt"}, "tail_bytes": 10,
+		"env": []args{{"name": "SAID", "value": "by them"}}})
+	if got := w.read(w.project + "/said.txt"); got != "by them\n" {
+		t.Errorf("%q", got)
+	}
+	c.refuses("arguments", "workspace_run_app", args{"id": "seed", "command": []string{"true"}, "profile": "locked"})
+	if r := c.does("workspace_list_apps", args{"id": "seed", "name_contains": "on",
+		"command_contains": "said.txt"}); !strings.Contains(r.text(), `"total":1`) {
+		t.Errorf("apps: %s", r.text())
+	}
+	c.does("workspace_launch_app", args{"id": "seed", "command": []string{"xterm", "-title", "theirs"}, "wait_window": true,
+		"window_timeout_ms": 20000})
+	c.does("workspace_scroll_window", args{"id": "seed", "title_contains": "theirs", "direction": "down"})
+	c.does("workspace_run_in_terminal", args{"id": "seed", "title": "a title"})
+	c.does("workspace_terminal_input", args{"id": "seed", "text": "echo typed > typed.txt", "keys": []string{"Enter"}, "delay_ms": 1})
+	eventually(t, "what was typed is done", func() bool { return exists(w.project + "/typed.txt") })
+	c.does("workspace_terminal_read", args{"id": "seed", "preserve_trailing_spaces": true})
+	c.does("profile_validate", args{"json_path": "theirs.json"})
+	c.does("profile_import", args{"json_path": "theirs.json"})
+	if r := c.does("profile_list", args{}); !strings.Contains(r.text(), `"theirs"`) || strings.Contains(r.text(), "checked") {
+		t.Errorf("profiles: %s", r.text())
+	}
+	c.does("mcp_control_update", args{"id": "seed", "mode": "paused"})
+	c.refuses("control", "workspace_run_app", args{"id": "seed", "command": []string{"true"}})
+	if r := c.does("workspace_status", args{"id": "seed"}); !strings.Contains(r.text(), `"paused"`) {
+		t.Errorf("status: %s", r.text())
+	}
+	if r := c.does("workspace_stop", args{"id": "seed", "timeout_ms": 5000}); r.Structured["stopped"] != true {
+		t.Errorf("stop: %s", r.text())
+	}
+	c.does("workspace_cleanup_stale", args{"id": "seed", "dry_run": true})
+}

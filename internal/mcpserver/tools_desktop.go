@@ -113,6 +113,8 @@ type observeIn struct {
 	Screenshot bool   `json:"screenshot,omitempty" jsonschema:"with a picture of the screen"`
 	Events     bool   `json:"events,omitempty" jsonschema:"with the newest events"`
 	Since      uint64 `json:"since,omitempty" jsonschema:"events after this number"`
+	Tail       int    `json:"tail,omitempty" jsonschema:"at most so many events"`
+	All        bool   `json:"all,omitempty" jsonschema:"menus, tooltips and hidden windows too"`
 }
 
 type observeOut struct {
@@ -148,7 +150,7 @@ func observe(ctx context.Context, c *call, in observeIn) (observeOut, error) {
 	if r, err := e.Call(ctx, api.Request{Op: api.OpStatus}); err == nil {
 		out.Control = r.Status.Control
 	}
-	if out.Windows, err = c.windows(ctx, e, &api.Windows{}); err != nil {
+	if out.Windows, err = c.windows(ctx, e, &api.Windows{All: in.All}); err != nil {
 		return out, err
 	}
 	for i := range out.Windows {
@@ -168,7 +170,7 @@ func observe(ctx context.Context, c *call, in observeIn) (observeOut, error) {
 		}
 	}
 	if in.Events {
-		events, err := readEvents(ctx, c, eventsIn{Named: in.Named, Since: in.Since})
+		events, err := readEvents(ctx, c, eventsIn{Named: in.Named, Since: in.Since, Tail: in.Tail})
 		if err != nil {
 			return out, err
 		}
