@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -401,4 +402,32 @@ func TestStdioPersistent(t *testing.T) {
 	}
 	c.close()
 	other.close()
+}
+
+// TestStdioOutsideCeiling: a session in a directory that the ceiling does not give is
+// refused at its start, and one in a directory that it gives works.
+func TestStdioOutsideCeiling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	away, read := w.home+"/away", w.home+"/read"
+	w.write(away+"/a", "a")
+	w.write(read+"/a", "a")
+	mount := func(dir, mode string) map[string]any {
+		return map[string]any{"host_path": dir, "workspace_path": dir, "mode": mode}
+	}
+	ceiling, err := json.Marshal(map[string]any{"network": map[string]any{"mode": "closed"}, "mounts": []any{mount(w.project,
+		"read_write"), mount(read, "read_only")}})
+	w.must(err)
+	c := w.stdio("--permissions", w.write(w.home+"/ceiling.json", string(ceiling)))
+	for _, dir := range []string{away, read} {
+		if m := c.refused("carrel.refused", "session.start", startIn(dir)); m.Error.Carrel["code"] != "ceiling" ||
+			m.Error.Carrel["rule"] != "files" {
+			t.Errorf("%s: %+v", dir, m.Error)
+		}
+	}
+	c.do("session.start", startIn(w.project))
+	c.execute("echo made > made.txt")
+	if got := w.read(w.project + "/made.txt"); got != "made\n" {
+		t.Errorf("%q", got)
+	}
 }

@@ -112,7 +112,7 @@ type WindowChange struct {
 
 // Computer is one use of Anthropic's computer-use tool.
 type Computer struct {
-	Version string          `json:"version,omitempty"` // 20241022 or 20250124; "" is the latest
+	Version string          `json:"version,omitempty"` // 20241022, 20250124 or 20251124; "" is the latest
 	Input   json.RawMessage `json:"input"`
 	ComputerSize
 }

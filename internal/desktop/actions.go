@@ -14,11 +14,14 @@ import (
 )
 
 // The versions of Anthropic's computer-use tool, as in the names of its types
-// (computer_20241022). The later one has all actions of the earlier one.
+// (computer_20241022). A later one has all actions of the earlier ones.
 const (
 	Version20241022 = "20241022"
 	Version20250124 = "20250124"
+	Version20251124 = "20251124"
 )
+
+var versions = []string{Version20241022, Version20250124, Version20251124}
 
 // Action is one use of a computer by a model, as Anthropic's computer-use tool
 // has it: https://docs.anthropic.com/en/docs/build-with-claude/computer-use
@@ -30,6 +33,7 @@ type Action struct {
 	Direction  Direction
 	Amount     int
 	Duration   time.Duration
+	Region     image.Rectangle // of zoom, in pixels of that picture
 }
 
 // fields says which of its fields an action has.
@@ -56,6 +60,7 @@ var actionFields = map[string]fields{
 	"scroll":           {needs: []string{"scroll_direction", "scroll_amount"}, takes: []string{"coordinate", "text", "key"}, since: Version20250124},
 	"hold_key":         {needs: []string{"text", "duration"}, since: Version20250124},
 	"wait":             {needs: []string{"duration"}, since: Version20250124},
+	"zoom":             {needs: []string{"region"}, since: Version20251124},
 	"click_at (alias)": {needs: []string{"coordinate"}, takes: []string{"text", "key"}},
 }
 
@@ -70,10 +75,10 @@ var actionAliases = map[string]string{"take_screenshot": "screenshot", "click_at
 func ParseAction(data []byte, version string) (Action, error) {
 	version = strings.TrimPrefix(version, "computer_")
 	if version == "" {
-		version = Version20250124
+		version = Version20251124
 	}
-	if version != Version20241022 && version != Version20250124 {
-		return Action{}, fmt.Errorf("computer-use version %.40q: want %s or %s", version, Version20241022, Version20250124)
+	if !slices.Contains(versions, version) {
+		return Action{}, fmt.Errorf("computer-use version %.40q: want one of %s", version, strings.Join(versions, ", "))
 	}
 	root, err := jsontree.Parse(data)
 	if err != nil {
@@ -188,6 +193,8 @@ func (r *actionReader) member(m jsontree.Member) (err error) {
 		r.a.Coordinate, err = coordinate(m)
 	case "start_coordinate":
 		r.a.Start, err = coordinate(m)
+	case "region":
+		r.a.Region, err = region(m)
 	case "x":
 		r.x, err = whole(m.Name, m.Value, math.MaxInt16)
 	case "y":
@@ -227,6 +234,25 @@ func coordinate(m jsontree.Member) (*image.Point, error) {
 		return nil, err
 	}
 	return &image.Point{*x, *y}, nil
+}
+
+// region is a part of the picture: its upper left corner, and its lower right one.
+func region(m jsontree.Member) (image.Rectangle, error) {
+	if m.Value.Kind != jsontree.List || len(m.Value.Items) != 4 {
+		return image.Rectangle{}, fmt.Errorf("%s: want a list of four whole numbers, [x1, y1, x2, y2]", m.Name)
+	}
+	var n [4]int
+	for i, item := range m.Value.Items {
+		v, err := whole(m.Name, item, math.MaxInt16)
+		if err != nil {
+			return image.Rectangle{}, err
+		}
+		n[i] = *v
+	}
+	if n[0] >= n[2] || n[1] >= n[3] {
+		return image.Rectangle{}, fmt.Errorf("%s: x1 has to be less than x2, and y1 less than y2", m.Name)
+	}
+	return image.Rect(n[0], n[1], n[2], n[3]), nil
 }
 
 func whole(name string, n *jsontree.Node, most int) (*int, error) {

@@ -97,6 +97,11 @@ func (c *Computer) Act(ctx context.Context, a Action) (Result, error) {
 	switch a.Name {
 	case "screenshot":
 		return c.look(ctx, told)
+	case "zoom":
+		if !a.Region.In(image.Rectangle{Max: told}) {
+			return Result{}, fmt.Errorf("action zoom: the region %v leaves the picture, which has %dx%d pixels", a.Region, told.X, told.Y)
+		}
+		return c.zoom(ctx, onScreen(a.Region, told, screen), told)
 	case "cursor_position":
 		p, err := c.d.Pointer(ctx)
 		if err != nil {
@@ -124,6 +129,18 @@ func (c *Computer) Act(ctx context.Context, a Action) (Result, error) {
 func (c *Computer) look(ctx context.Context, told image.Point) (Result, error) {
 	p, err := c.d.Screenshot(ctx, Shot{MaxWidth: told.X, MaxHeight: told.Y, Cursor: true})
 	return Result{Picture: &p}, err
+}
+
+// zoom shows an area of the screen in as many pixels as it has, and a picture may have.
+func (c *Computer) zoom(ctx context.Context, area image.Rectangle, told image.Point) (Result, error) {
+	p, err := c.d.Screenshot(ctx, Shot{Area: area, MaxWidth: told.X, MaxHeight: told.Y, Cursor: true})
+	return Result{Picture: &p}, err
+}
+
+// onScreen is the area of the screen that a region of a picture shows, whole pixels of it.
+func onScreen(r image.Rectangle, told, screen image.Point) image.Rectangle {
+	return image.Rect(r.Min.X*screen.X/told.X, r.Min.Y*screen.Y/told.Y,
+		(r.Max.X*screen.X+told.X-1)/told.X, (r.Max.Y*screen.Y+told.Y-1)/told.Y)
 }
 
 // step is what an action means for mouse and keyboard.
@@ -172,5 +189,5 @@ func (c *Computer) step(ctx context.Context, a Action) (Input, error) {
 		}
 		return Drag{From: *a.Start, To: *a.Coordinate, Button: Left, Keys: a.Text}, nil
 	}
-	return nil, fmt.Errorf("there is no such action; there are %s", actionNames(Version20250124))
+	return nil, fmt.Errorf("there is no such action; there are %s", actionNames(Version20251124))
 }

@@ -30,6 +30,7 @@ func TestParseAction(t *testing.T) {
 		{"", `{"action": "scroll", "coordinate": [3, 4], "scroll_direction": "left", "scroll_amount": 5, "text": "shift"}`, Action{Name: "scroll", Coordinate: &image.Point{3, 4}, Direction: ToLeft, Amount: 5, Text: "shift"}},
 		{"", `{"action": "hold_key", "text": "space", "duration": 1.5}`, Action{Name: "hold_key", Text: "space", Duration: 1500 * time.Millisecond}},
 		{"", `{"action": "wait", "duration": 2}`, Action{Name: "wait", Duration: 2 * time.Second}},
+		{"computer_20251124", `{"action": "zoom", "region": [1, 2, 30, 40]}`, Action{Name: "zoom", Region: image.Rect(1, 2, 30, 40)}},
 	} {
 		got, err := ParseAction([]byte(c.in), c.version)
 		if err != nil || !got.equal(c.want) {
@@ -51,7 +52,11 @@ func TestParseActionRefuses(t *testing.T) {
 		{"", `[]`, "object"},
 		{"", `{}`, "screenshot"},
 		{"", `{"action": 1}`, "screenshot"},
-		{"", `{"action": "zoom"}`, "triple_click"},
+		{"", `{"action": "zoom"}`, "region is missing"},
+		{"20250124", `{"action": "zoom", "region": [1, 2, 3, 4]}`, "version 20250124"},
+		{"", `{"action": "zoom", "region": [1, 2, 3]}`, "[x1, y1, x2, y2]"},
+		{"", `{"action": "zoom", "region": [3, 2, 3, 4]}`, "less than x2"},
+		{"", `{"action": "screenshot", "region": [1, 2, 3, 4]}`, "no field"},
 		{"", `{"action": "click_at (alias)"}`, "triple_click"},
 		{"20241022", `{"action": "wait", "duration": 1}`, "version 20241022"},
 		{"20241022", `{"action": "left_click", "coordinate": [1, 2]}`, "no field"},
@@ -192,5 +197,21 @@ func TestAct(t *testing.T) {
 	_, err := c.Act(t.Context(), Action{Name: "mouse_move", Coordinate: &image.Point{1366, 0}})
 	if err == nil || !strings.Contains(err.Error(), "1366x768") {
 		t.Errorf("a coordinate beyond the picture: %v", err)
+	}
+}
+
+// TestRegionIsOnScreen: a region is shown whole, and no more than the pixels around it.
+func TestRegionIsOnScreen(t *testing.T) {
+	told, screen := image.Point{1280, 800}, image.Point{2560, 1600}
+	for region, want := range map[image.Rectangle]image.Rectangle{
+		image.Rect(100, 200, 400, 350): image.Rect(200, 400, 800, 700), image.Rect(0, 0, 1280, 800): image.Rect(0, 0, 2560, 1600),
+		image.Rect(1279, 799, 1280, 800): image.Rect(2558, 1598, 2560, 1600),
+	} {
+		if got := onScreen(region, told, screen); got != want {
+			t.Errorf("%v is %v, want %v", region, got, want)
+		}
+	}
+	if got := onScreen(image.Rect(1, 1, 2, 2), image.Point{1000, 1000}, image.Point{1500, 1500}); got != image.Rect(1, 1, 3, 3) {
+		t.Errorf("%v", got)
 	}
 }

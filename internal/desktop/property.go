@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"carrel/internal/desktop/ctext"
+
 	"github.com/jezek/xgb"
 	"github.com/jezek/xgb/xproto"
 )
@@ -85,7 +87,7 @@ func (d *Desktop) text(p property) string {
 		return ""
 	}
 	if p.kind == d.atom("COMPOUND_TEXT") {
-		return line([]byte(compound(p.value)))
+		return line([]byte(ctext.Decode(p.value)))
 	}
 	return line(p.value)
 }

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"carrel/internal/picture"
+
+	"carrel/internal/desktop/ctext"
 )
 
 func reply(width byte, n uint32, value string) []byte {
@@ -45,7 +47,7 @@ func FuzzCompound(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if s := line([]byte(compound(b))); !utf8.ValidString(s) || strings.Contains(s, "\x1b") {
+		if s := line([]byte(ctext.Decode(b))); !utf8.ValidString(s) || strings.Contains(s, "\x1b") {
 			t.Fatalf("%q gives %q", b, s)
 		}
 	})
@@ -59,7 +61,7 @@ func TestCompound(t *testing.T) {
 		"\x1b%G你好\x1b%@ da":                 "你好 da",
 		"\x1b-Fab\xe1":                      "ab?",
 	} {
-		if got := compound([]byte(in)); got != want {
+		if got := ctext.Decode([]byte(in)); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

@@ -223,7 +223,7 @@ func (n *session) startArgs(in startIn, name string) []string {
 		switch {
 		case d.readOnly:
 			args = append(args, "--read="+d.path)
-		case i > 0:
+		case i > 0 || n.program.Ceiling.Hash != "": // what is asked for and not granted is refused
 			args = append(args, "--write="+d.path)
 		}
 	}

@@ -63,7 +63,8 @@ func (t *Tool) refusal(ctx context.Context, err error) *sdk.CallToolResult {
 	case ctx.Err() != nil:
 		p.Code, p.Message = codeCancelled, fmt.Sprintf("%s was ended: %v", t.Name, context.Cause(ctx))
 	}
-	p.Message, _ = clip(p.Message, mostText/2)
+	p.Message, _ = clip(t.toolWords(p.Message), mostText/2)
+	p.Hint = t.hint(p.Hint)
 	text := p.Code + ": " + p.Message
 	if p.Hint != "" {
 		text += "\nhint: " + p.Hint

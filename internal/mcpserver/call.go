@@ -28,6 +28,8 @@ type call struct {
 	server *Server
 	tool   *Tool
 	req    *sdk.CallToolRequest
+
+	ignored []string // parameters that had no effect
 }
 
 // named is the workspace that a call means.
@@ -147,7 +149,7 @@ func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 		ID   string `json:"id"`
 	}
 	_ = json.Unmarshal(arguments, &said) // what is wrong with them, decode says
-	if c.tool.Set == setCompat && c.tool.In.Properties["id"] != nil {
+	if c.tool.In.Properties["id"] != nil && (c.tool.Set == setCompat || said.Name == "" && c.tool.In.Properties["name"] != nil) {
 		said.Name = said.ID // theirs call it so
 	}
 	if !c.tool.blocked(arguments) {

@@ -1,13 +1,17 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/fileops"
 	"carrel/internal/supervisor"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -23,6 +27,10 @@ type alias struct {
 	name, of string
 	set      map[string]any    // what the name means
 	called   map[string]string // their names of parameters to ours
+	more     string            // parameters that ours do not have
+	adapt    adapter           // uses them
+	optional string            // parameters that ours need and theirs do not
+	looks    bool              // it changes nothing, though ours may
 }
 
 // theirs are their names of parameters; all call the name of a workspace id.
@@ -38,103 +46,175 @@ func theirs(more ...string) map[string]string {
 var shared = []string{"mcp_permissions", "mcp_action_catalog", "mcp_session_brief", "mcp_task_plan", "mcp_control_update",
 	"workspace_start", "workspace_status", "workspace_list", "workspace_stop", "workspace_cleanup_stale", "workspace_doctor", "profile_export"}
 
-var aliases = []alias{
-	{"workspace_guardrails", "mcp_action_catalog", nil, nil},
-	{"mcp_agent_context", "mcp_session_brief", nil, nil},
-	{"profile_path", "profile_read", map[string]any{"action": "path"}, nil},
-	{"profile_list", "profile_read", map[string]any{"action": "list"}, nil},
-	{"profile_get", "profile_read", map[string]any{"action": "get"}, nil},
-	{"profile_check", "profile_read", map[string]any{"action": "check"}, nil},
-	{"profile_template", "profile_read", map[string]any{"action": "template"}, map[string]string{"host_path": "project_path"}},
-	{"profile_validate", "profile_read", map[string]any{"action": "validate"}, map[string]string{"json": "profile"}},
-	{"profile_put", "profile_write", map[string]any{"action": "put"}, nil},
-	{"profile_import", "profile_write", map[string]any{"action": "import"}, map[string]string{"json": "profile"}},
-	{"profile_delete", "profile_write", map[string]any{"action": "delete"}, nil},
-	{"mcp_control_state", "workspace_status", nil, theirs()},
-	{"workspace_open_profile", "workspace_start", nil, theirs()},
-	{"workspace_manifest", "workspace_status", map[string]any{"include": []string{"manifest"}}, theirs()},
-	{"workspace_artifacts", "workspace_status", map[string]any{"include": []string{"artifacts"}}, theirs()},
-	{"workspace_ipc_info", "workspace_status", nil, theirs()},
-	{"workspace_env", "workspace_status", map[string]any{"include": []string{"policy"}}, theirs()},
-	{"workspace_launch_app", "app_launch", nil, theirs("name", "app")},
-	{"workspace_run_app", "app_launch", map[string]any{"wait": "exit"}, theirs("name", "app")},
-	{"workspace_run_in_terminal", "app_launch", map[string]any{"wait": "terminal"}, theirs("title", "app")},
-	{"workspace_terminal_read", "terminal_read", nil, theirs("terminal_id", "app")},
-	{"workspace_terminal_input", "terminal_input", nil, theirs("terminal_id", "app")},
-	{"workspace_list_apps", "app_list", nil, theirs()},
-	{"workspace_wait_app", "app_wait", nil, theirs("app_id", "app")},
-	{"workspace_kill_app", "app_kill", nil, theirs("app_id", "app")},
-	{"workspace_read_app_log", "app_log", nil, theirs("app_id", "app")},
-	{"workspace_events", "events", nil, theirs("since_sequence", "since")},
-	{"workspace_observe", "observe", nil, theirs("events_since_sequence", "since")},
-	{"workspace_screenshot", "screenshot", nil, theirs()},
-	{"workspace_list_windows", "windows", nil, theirs("include_hidden", "all", "title_contains", "title", "class_contains", "class", "app_id", "app")},
-	{"workspace_wait_window", "windows", map[string]any{"wait": true}, theirs("title_contains", "title", "class_contains", "class", "app_id", "app")},
-	{"workspace_get_clipboard", "clipboard_get", nil, theirs()},
-	{"workspace_set_clipboard", "clipboard_set", nil, theirs()},
+// Parameters that theirs have.
+const (
+	startMore  = "width height acknowledge_unenforced_policy open_viewer viewer_always_on_top"
+	launchMore = "profile acknowledge_unenforced_policy"
+)
+
+// ours are the entries of shared names, which take our parameters and theirs.
+var ours = []alias{
+	{name: "mcp_control_update", of: "mcp_control_update", called: theirs()},
+	{name: "workspace_start", of: "workspace_start", called: theirs(), more: startMore, adapt: sized},
+	{name: "workspace_status", of: "workspace_status", called: theirs()},
+	{name: "workspace_stop", of: "workspace_stop", called: theirs(), more: "timeout_ms"},
+	{name: "workspace_cleanup_stale", of: "workspace_cleanup_stale", called: theirs()},
 }
 
-// compat makes the entries of the set.
+var aliases = []alias{
+	{name: "workspace_guardrails", of: "mcp_action_catalog"},
+	{name: "mcp_agent_context", of: "mcp_session_brief",
+		more: "workspace_id browser_timeout_ms"},
+	{name: "profile_path", of: "profile_read", set: map[string]any{"action": "path"}},
+	{name: "profile_list", of: "profile_read", set: map[string]any{"action": "list"}},
+	{name: "profile_get", of: "profile_read", set: map[string]any{"action": "get"}},
+	{name: "profile_check", of: "profile_read", set: map[string]any{"action": "check"}},
+	{name: "profile_template", of: "profile_read", set: map[string]any{"action": "template"},
+		called: map[string]string{"host_path": "project_path"}},
+	{name: "profile_validate", of: "profile_write", set: map[string]any{"action": "import", "dry_run": true, "replace": true, "id": "checked"},
+		called: map[string]string{"json": "profile"}, more: "json_path", adapt: profileFile, optional: "profile", looks: true},
+	{name: "profile_put", of: "profile_write", set: map[string]any{"action": "put"},
+		adapt: profileFile, optional: "id"},
+	{name: "profile_import", of: "profile_write", set: map[string]any{"action": "import"}, called: map[string]string{"json": "profile"},
+		more: "json_path", adapt: profileFile, optional: "id profile"},
+	{name: "profile_delete", of: "profile_write", set: map[string]any{"action": "delete"}},
+	{name: "mcp_control_state", of: "workspace_status", called: theirs()},
+	{name: "workspace_open_profile", of: "workspace_start", called: theirs(),
+		more: startMore + " run_setup setup_timeout_ms setup_kill_on_timeout startup_wait_window " +
+			"startup_window_timeout_ms startup_screenshot_window", adapt: sized},
+	{name: "workspace_manifest", of: "workspace_status", set: map[string]any{"include": []string{"manifest"}}, called: theirs()},
+	{name: "workspace_artifacts", of: "workspace_status", set: map[string]any{"include": []string{"artifacts"}}, called: theirs(),
+		more: "existing_only"},
+	{name: "workspace_ipc_info", of: "workspace_status", called: theirs()},
+	{name: "workspace_env", of: "workspace_status", set: map[string]any{"include": []string{"policy"}}, called: theirs()},
+	{name: "workspace_launch_app", of: "app_launch", called: theirs("name", "app"),
+		more: launchMore + " wait_window screenshot_window window_timeout_ms", adapt: launched},
+	{name: "workspace_run_app", of: "app_launch", set: map[string]any{"wait": "exit"}, called: theirs("name", "app"),
+		more: launchMore + " tail_bytes", adapt: launched},
+	{name: "workspace_run_in_terminal", of: "app_launch", set: map[string]any{"wait": "terminal"}, called: theirs("terminal_id", "app"),
+		more: launchMore + " title terminal_program wait_window window_timeout_ms", adapt: inTerminal, optional: "command"},
+	{name: "workspace_terminal_read", of: "terminal_read", called: theirs("terminal_id", "app"),
+		more: "preserve_trailing_spaces", adapt: ofTerminal, optional: "app"},
+	{name: "workspace_terminal_input", of: "terminal_input", called: theirs("terminal_id", "app"),
+		more: "delay_ms", adapt: ofTerminal, optional: "app"},
+	{name: "workspace_wait_app", of: "app_wait", called: theirs("app_id", "app")},
+	{name: "workspace_kill_app", of: "app_kill", called: theirs("app_id", "app")},
+	{name: "workspace_read_app_log", of: "app_log", called: theirs("app_id", "app")},
+	{name: "workspace_events", of: "events", called: theirs("since_sequence", "since")},
+	{name: "workspace_observe", of: "observe", called: theirs("events_since_sequence", "since", "events_tail", "tail",
+		"include_hidden", "all"),
+		more: "output_path"},
+	{name: "workspace_screenshot", of: "screenshot", called: theirs(),
+		more: "output_path"},
+	{name: "workspace_list_windows", of: "windows", called: theirs("include_hidden", "all", "title_contains", "title",
+		"class_contains", "class", "app_id", "app")},
+	{name: "workspace_wait_window", of: "windows", set: map[string]any{"wait": true}, called: theirs("title_contains", "title",
+		"class_contains", "class", "app_id", "app")},
+	{name: "workspace_get_clipboard", of: "clipboard_get", called: theirs()},
+	{name: "workspace_set_clipboard", of: "clipboard_set", called: theirs()},
+}
+
+// compat makes the entries of the set that are not ours by name.
 func compat() []Tool {
-	ours := map[string]Tool{}
+	table := map[string]Tool{}
 	for _, t := range Tools() {
-		ours[t.Name] = t
+		table[t.Name] = t
 	}
 	var list []Tool
 	for _, a := range aliases {
-		list = append(list, a.tool(ours[a.of]))
+		t := a.tool(table[a.of])
+		t.Set = setCompat
+		list = append(list, t)
 	}
-	return append(list, compatInput()...)
+	apps := define(Tool{Name: "workspace_list_apps", Set: setCompat, About: "What was started in a workspace.",
+		Effect: Looks, Idempotent: true, Control: Observes, Brief: true}, listTheirApps)
+	return append(append(list, apps), compatInput()...)
 }
 
-func (a alias) tool(of Tool) Tool {
-	t := of
-	t.Name, t.Set = a.name, setCompat
+// withTheirs gives the entries of shared names their parameters beside ours.
+func withTheirs(list []Tool) {
+	for i, t := range list {
+		for _, a := range ours {
+			if a.name != t.Name {
+				continue
+			}
+			list[i] = a.tool(t)
+			for name, p := range t.In.Properties {
+				list[i].In.Properties[name] = p
+			}
+		}
+	}
+}
+
+// schema is what an alias takes, of what ours takes.
+func (a alias) schema(of *jsonschema.Schema) *jsonschema.Schema {
 	back := map[string]string{} // ours to theirs
 	for their, our := range a.called {
 		back[our] = their
 	}
-	in := *of.In
+	in := *of
 	in.Properties, in.Required, in.PropertyOrder = map[string]*jsonschema.Schema{}, nil, nil
-	for name, p := range of.In.Properties {
+	for name, p := range of.Properties {
 		if _, fixed := a.set[name]; fixed {
 			continue
 		}
-		if their, ok := back[name]; ok {
-			name = their
+		their := cmp.Or(back[name], name)
+		in.Properties[their] = p
+		if slices.Contains(of.Required, name) && !slices.Contains(strings.Fields(a.optional), name) {
+			in.Required = append(in.Required, their)
 		}
-		in.Properties[name] = p
 	}
-	for _, name := range of.In.Required {
-		if _, fixed := a.set[name]; fixed {
-			continue
-		}
-		if their, ok := back[name]; ok {
-			name = their
-		}
-		in.Required = append(in.Required, name)
+	for name := range strings.FieldsSeq(a.more) {
+		in.Properties[name] = cmp.Or(theirParameters[name], noEffect[name])
 	}
-	t.In = &in
+	if in.Properties["env"] != nil {
+		in.Properties["env"] = theirParameters["env"]
+	}
+	slices.Sort(in.Required)
+	return &in
+}
+
+func (a alias) tool(of Tool) Tool {
+	t := of
+	t.Name, t.In = a.name, a.schema(of.In)
+	if a.looks {
+		t.Effect, t.Control = Looks, Observes
+	}
 	t.run = func(ctx context.Context, c *call, arguments json.RawMessage) (any, error) {
 		given := map[string]json.RawMessage{}
-		if err := t.decode(arguments, &given); err != nil {
+		if err := c.tool.decode(arguments, &given); err != nil {
 			return nil, err
 		}
-		meant := map[string]any{}
+		m := meaning{}
 		for name, value := range given {
-			our, ok := a.called[name]
-			if !ok {
-				our = name
+			our := cmp.Or(a.called[name], name)
+			if _, twice := m[our]; twice {
+				return nil, c.tool.badArguments(name, fmt.Sprintf("%s and %s say the same: give one of them", name, our))
 			}
 			var part string
 			if strings.HasSuffix(name, "_contains") && json.Unmarshal(value, &part) == nil { // ours are expressions
-				meant[our] = quoteMeta(part)
+				m[our] = quoteMeta(part)
 				continue
 			}
-			meant[our] = value
+			m[our] = value
 		}
-		maps.Copy(meant, a.set)
-		text, err := json.Marshal(meant)
+		maps.Copy(m, a.set)
+		if a.adapt != nil {
+			if err := a.adapt(ctx, c, m); err != nil {
+				var told *api.Denial
+				if errors.As(err, &told) || errors.As(err, new(*fileops.Error)) {
+					return nil, err
+				}
+				return nil, c.tool.badArguments("", err.Error())
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			if of.In.Properties[name] == nil {
+				c.ignored = append(c.ignored, name)
+				delete(m, name)
+			}
+		}
+		text, err := json.Marshal(m)
 		if err != nil {
 			return nil, err
 		}
@@ -261,6 +341,9 @@ func compatInput() []Tool {
 			for _, key := range targetKeys {
 				takes = append(takes, key+"?")
 			}
+			if k.name == "scroll" { // in the middle, where no place is said
+				takes[1], takes[2] = "x?", "y?"
+			}
 			list = append(list, narrowed(define(t, run), takes))
 		}
 	}
@@ -282,6 +365,9 @@ func (c *call) theirStep(ctx context.Context, in theirInput, steps func(*theirIn
 			return doneOut{}, err
 		}
 		at = [2]int{w.Area[0], w.Area[1]}
+		if in.Direction != "" && in.X == nil && in.Y == nil {
+			in.X, in.Y = new(w.Area[2]/2), new(w.Area[3]/2)
+		}
 	}
 	if in.Text != "" && slices.Contains(keysOf(c.tool.In), "key") { // pasting
 		if _, err := setClipboard(ctx, c, copyIn{Named: Named{in.ID}, Text: in.Text}); err != nil {

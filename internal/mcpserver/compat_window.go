@@ -17,6 +17,12 @@ type theirWindow struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
+// shotTarget is the window of a picture.
+type shotTarget struct {
+	target
+	Output string `json:"output_path,omitempty" jsonschema:"no effect here"`
+}
+
 var windowKinds = []struct {
 	name, do string
 	takes    []string
@@ -75,12 +81,16 @@ func compatWindows() []Tool {
 	pointer := define(Tool{Name: "workspace_pointer", Set: setCompat, About: "Where the pointer is.", Effect: Looks, Control: Observes}, func(ctx context.Context, c *call, in target) (observeOut, error) {
 		return observe(ctx, c, observeIn{Named: Named{in.ID}})
 	})
-	shot := define(Tool{Name: "workspace_screenshot_window", Set: setCompat, About: "A picture of a window.", Effect: Looks, Control: Observes}, func(ctx context.Context, c *call, in target) (pictureOut, error) {
+	shot := define(Tool{Name: "workspace_screenshot_window", Set: setCompat, About: "A picture of a window.", Effect: Looks,
+		Control: Observes}, func(ctx context.Context, c *call, in shotTarget) (pictureOut, error) {
+		if in.Output != "" {
+			c.ignored = append(c.ignored, "output_path")
+		}
 		e, err := c.desk(ctx, in.ID)
 		if err != nil {
 			return pictureOut{}, err
 		}
-		w, err := c.window(ctx, e, in)
+		w, err := c.window(ctx, e, in.target)
 		if err != nil {
 			return pictureOut{}, err
 		}

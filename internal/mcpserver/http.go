@@ -1,9 +1,11 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"crypto/subtle"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,6 +20,7 @@ const (
 	headerTime = 5 * time.Second
 	idleTime   = 30 * time.Minute // after which a client that says nothing is forgotten
 	maxBody    = 12 << 20
+	bodyTime   = 30 * time.Second // for the body of a request
 	maxHeader  = 32 << 10
 	closeTime  = 3 * time.Second
 )
@@ -49,7 +52,8 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, token string) er
 // checked lets through who knows the token, and does not come from a page of the web.
 func checked(next http.Handler, token string, loopback bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, given, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+		ok = ok && strings.EqualFold(scheme, "Bearer")
 		switch {
 		case loopback && !isLoopback(r.Host):
 			http.Error(w, "this server answers to localhost only", http.StatusForbidden)
@@ -59,9 +63,31 @@ func checked(next http.Handler, token string, loopback bool) http.Handler {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
 		default:
+			if r.Body != http.NoBody && !wholeBody(w, r, bodyTime) {
+				return
+			}
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// wholeBody reads the body of a request, for which a client has so long, but as long as it
+// wants for the answer. It says whether there is one; else the request has been answered.
+func wholeBody(w http.ResponseWriter, r *http.Request, within time.Duration) bool {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(within))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		status := http.StatusRequestTimeout
+		if errors.As(err, new(*http.MaxBytesError)) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, "the body of the request did not come as a whole: "+err.Error(), status)
+		return false
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return true
 }
 
 func goodOrigin(origins []string) bool {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -21,13 +22,13 @@ const maxLine = 16 << 20
 type lines struct {
 	io.Closer
 	from  *bufio.Reader
-	wrong func(code int64, message string)
+	wrong func(id json.RawMessage, code int64, message string)
 	rest  []byte        // of the line that is being handed on
 	over  chan struct{} // closed when there are no more
 	once  sync.Once
 }
 
-func newLines(in io.ReadCloser, wrong func(int64, string)) *lines {
+func newLines(in io.ReadCloser, wrong func(json.RawMessage, int64, string)) *lines {
 	return &lines{Closer: in, from: bufio.NewReaderSize(in, 64<<10), wrong: wrong, over: make(chan struct{})}
 }
 
@@ -64,12 +65,12 @@ func (l *lines) line() ([]byte, error) {
 	}
 	switch {
 	case long:
-		l.wrong(jsonrpc.CodeParseError, fmt.Sprintf("the line has more than %d bytes", maxLine))
+		l.wrong(nil, jsonrpc.CodeParseError, fmt.Sprintf("the line has more than %d bytes", maxLine))
 		return nil, nil
 	case len(bytes.TrimSpace(line)) == 0:
 		return nil, nil
 	case !json.Valid(line):
-		l.wrong(jsonrpc.CodeParseError, "the line is not JSON")
+		l.wrong(nil, jsonrpc.CodeParseError, "the line is not JSON")
 		return nil, nil
 	}
 	list := []json.RawMessage{bytes.TrimSpace(line)}
@@ -79,16 +80,42 @@ func (l *lines) line() ([]byte, error) {
 	}
 	var good []byte
 	for _, one := range list {
+		id, ok := idOf(one)
+		if !ok {
+			l.wrong(id, jsonrpc.CodeInvalidRequest, "an id is a whole number or a text")
+			continue
+		}
 		if _, err := jsonrpc.DecodeMessage(one); err != nil {
-			l.wrong(jsonrpc.CodeInvalidRequest, "the line is no message: "+err.Error())
+			l.wrong(id, jsonrpc.CodeInvalidRequest, "the line is no message: "+err.Error())
 			continue
 		}
 		good = append(append(good, one...), '\n')
 	}
 	if len(list) == 0 {
-		l.wrong(jsonrpc.CodeInvalidRequest, "the line is a list of nothing")
+		l.wrong(nil, jsonrpc.CodeInvalidRequest, "the line is a list of nothing")
 	}
 	return good, nil
+}
+
+// idOf is the id of a message, nil where it has none or one that could not be told back.
+// One that the library would answer under another is not ok.
+func idOf(message json.RawMessage) (id json.RawMessage, ok bool) {
+	var said struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(message, &said) != nil || len(said.ID) == 0 || string(said.ID) == "null" {
+		return nil, true
+	}
+	if said.ID[0] == '"' {
+		return said.ID, true
+	}
+	if _, err := strconv.ParseInt(string(said.ID), 10, 64); err == nil {
+		return said.ID, true
+	}
+	if said.ID[0] == '-' || said.ID[0] >= '0' && said.ID[0] <= '9' {
+		return said.ID, false
+	}
+	return nil, false
 }
 
 // whole is a writer of whole messages, for more than one who writes.
@@ -104,11 +131,14 @@ func (w *whole) Write(b []byte) (int, error) {
 	return w.WriteCloser.Write(b)
 }
 
-// wrong answers what is no message: it has no id.
-func (w *whole) wrong(code int64, message string) {
+// wrong answers what is no message, under its id where it has one.
+func (w *whole) wrong(id json.RawMessage, code int64, message string) {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
 	text, err := json.Marshal(message)
 	if err == nil {
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%s}}`+"\n", code, text)
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, text)
 	}
 }
 

@@ -95,8 +95,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// pageSize is how many tools a page of their list has.
-const pageSize = 64
+// pageSize is how many tools a page of their list has: all, as simple clients ask for one.
+const pageSize = 200
 
 // Serve answers one client until it goes or ctx ends.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
@@ -231,7 +231,11 @@ func (s *Server) handler(t *Tool) sdk.ToolHandler {
 		if err != nil {
 			return t.refusal(ctx, err), nil
 		}
-		return t.result(value), nil
+		r = t.result(value)
+		if len(c.ignored) > 0 {
+			r.Content = append(r.Content, textOf("[without effect here: "+joined(c.ignored)+"]")...)
+		}
+		return r, nil
 	}
 }
 
@@ -250,6 +254,7 @@ func offered(sets []string) ([]Tool, error) {
 		return !slices.Contains(sets, t.Set) && !(both && slices.Contains(shared, t.Name))
 	})
 	if both {
+		withTheirs(list)
 		list = append(list, compat()...)
 	}
 	return list, nil

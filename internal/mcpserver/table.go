@@ -53,7 +53,7 @@ func desktopTools() []Tool {
 		define(Tool{Name: "windows", Set: "desktop", About: "List windows, or wait until one appears or is gone.", Effect: Looks, Control: Observes}, listWindows),
 		define(Tool{Name: "window", Set: "desktop", About: "Focus, raise, move, resize, minimise, show or close a window.", Effect: Destroys, Control: OrDryRun}, changeWindow),
 		define(Tool{Name: "input", Set: "desktop", About: "Mouse and keyboard: several inputs in one call, in order.", Effect: Acts, Open: true, Control: WhenActive}, doInput),
-		define(Tool{Name: "computer", Set: "desktop", About: "One action of the computer-use tool, in the pixels of its pictures. take_screenshot, click_at and type_text are actions too.", Effect: Acts, Open: true, Control: WhenActive}, useComputer),
+		define(Tool{Name: "computer", Set: "desktop", About: "One action of the computer-use tool, in the pixels of its pictures.", Effect: Acts, Open: true, Control: WhenActive}, useComputer),
 		define(Tool{Name: "clipboard_get", Set: "desktop", About: "What was copied on the hidden desktop.", Effect: Looks, Control: Observes}, getClipboard),
 		define(Tool{Name: "clipboard_set", Set: "desktop", About: "Copy text on the hidden desktop.", Effect: Acts, Idempotent: true, Control: WhenActive}, setClipboard),
 		define(Tool{Name: "a11y_tree", Set: "desktop", About: "What programs tell of their windows as text, with a reference for each element; or what fits of it.", Effect: Looks, Control: Observes}, readTree),

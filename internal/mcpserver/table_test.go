@@ -106,7 +106,8 @@ func TestDecode(t *testing.T) {
 		``: "", `null`: "", `{}`: "", `{"count":2}`: "", ` {"count" : 2} `: "",
 		`{"cuont":2}`: `no parameter "cuont"`, `{"count":"2"}`: `"count" cannot be a string`, `[]`: "no JSON object", `{"count":1,"count":1}`: `"count" stands twice`,
 		`{"Count":1}`: `no parameter "Count"`, `{"count":1}{}`: "more than one value", `{"count":1`: "unexpected EOF", `{"count":99999999999999999999}`: "cannot be a number",
-		`{"path":{"a":1}}`: `"path" cannot be a object`, `{"count":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`: "nested more than",
+		`{"path":{"a":1}}`: `"path" cannot be an object`, `{"count":` + strings.Repeat("[", 100) + strings.Repeat("]",
+			100) + `}`: "nested more than",
 	} {
 		var in undoIn
 		err := tool.decode(json.RawMessage(arguments), &in)

@@ -71,6 +71,7 @@ func define[In, Out any](t Tool, run func(ctx context.Context, c *call, in In) (
 		return t
 	}
 	plainLists(t.In)
+	setChoices(t.In, choices[t.Name])
 	if _, t.shows = any(*new(Out)).(shown); !t.shows {
 		t.Out.Properties["cut"] = cutSchema
 	}
@@ -119,10 +120,8 @@ func (t *Tool) decode(arguments json.RawMessage, in any) error {
 	if err := json.Unmarshal(arguments, &given); err != nil {
 		return t.badArguments("", "the arguments are no JSON object")
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if t.In.Properties[name] == nil {
-			return t.badArguments(name, fmt.Sprintf("there is no parameter %q", name))
-		}
+	if err := t.checkKnown(t.In, "", arguments); err != nil {
+		return err
 	}
 	for _, name := range t.In.Required {
 		if _, ok := given[name]; !ok {
@@ -132,18 +131,77 @@ func (t *Tool) decode(arguments json.RawMessage, in any) error {
 	if err := strictjson.Decode(arguments, in); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return t.badArguments(wrong.Field, fmt.Sprintf("the parameter %q cannot be a %s", wrong.Field, wrong.Value))
+			name := parameterOf(wrong.Field)
+			return t.badArguments(name, fmt.Sprintf("the parameter %q cannot be %s", name, withArticle(wrong.Value)))
 		}
 		return t.badArguments("", err.Error())
 	}
 	return nil
 }
 
-func (t *Tool) badArguments(subject, message string) error {
-	names := slices.Sorted(maps.Keys(t.In.Properties))
-	hint := t.Name + " takes no parameters"
-	if len(names) > 0 {
-		hint = fmt.Sprintf("%s takes: %s", t.Name, strings.Join(names, ", "))
+// checkKnown refuses a name that a schema does not have, and a word that is none of its
+// choices, also below.
+func (t *Tool) checkKnown(s *jsonschema.Schema, at string, value json.RawMessage) error {
+	switch value = bytes.TrimSpace(value); {
+	case len(value) == 0 || string(value) == "null":
+	case value[0] == '{' && (s == t.In || s.Properties != nil):
+		var given map[string]json.RawMessage
+		if err := json.Unmarshal(value, &given); err != nil {
+			return t.badArguments(at, "the arguments are not understood: "+err.Error())
+		}
+		for _, name := range slices.Sorted(maps.Keys(given)) {
+			below := strings.TrimPrefix(at+"."+name, ".")
+			p := s.Properties[name]
+			if p == nil {
+				return t.bad(s, below, fmt.Sprintf("there is no parameter %q", below))
+			}
+			if string(given[name]) == `""` && p.Enum != nil && slices.Contains(s.Required, name) {
+				return t.bad(nil, below, fmt.Sprintf("%s is %s", below, choicesOf(p)))
+			}
+			if err := t.checkKnown(p, below, given[name]); err != nil {
+				return err
+			}
+		}
+	case value[0] == '[' && s.Items != nil:
+		var given []json.RawMessage
+		if err := json.Unmarshal(value, &given); err != nil {
+			return t.badArguments(at, "the arguments are not understood: "+err.Error())
+		}
+		for i := range given {
+			if err := t.checkKnown(s.Items, fmt.Sprintf("%s[%d]", at, i), given[i]); err != nil {
+				return err
+			}
+		}
+	case value[0] == '"' && s.Enum != nil:
+		var word string
+		if err := json.Unmarshal(value, &word); err != nil || !isChoice(s, at, word) {
+			return t.bad(nil, at, fmt.Sprintf("%s is %s, not %q", at, choicesOf(s), word))
+		}
 	}
-	return &api.Denial{Code: tools.CodeArguments, Operation: t.Name, Subject: subject, Message: message, Rule: "parameters", Source: "built in", Hint: hint}
+	return nil
+}
+
+// bad is badArguments for what is below a parameter, with the names that stand there.
+func (t *Tool) bad(s *jsonschema.Schema, at, message string) error {
+	if s == nil || s == t.In {
+		return t.badArguments(at, message)
+	}
+	d := t.denial(at, message)
+	where := at[:strings.LastIndexByte(at, '.')]
+	d.Hint = fmt.Sprintf("%s takes: %s", where, strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", "))
+	return d
+}
+
+func (t *Tool) badArguments(subject, message string) error {
+	d := t.denial(subject, message)
+	d.Hint = t.Name + " takes no parameters"
+	if names := slices.Sorted(maps.Keys(t.In.Properties)); len(names) > 0 {
+		d.Hint = fmt.Sprintf("%s takes: %s", t.Name, strings.Join(names, ", "))
+	}
+	return d
+}
+
+func (t *Tool) denial(subject, message string) *api.Denial {
+	return &api.Denial{Code: tools.CodeArguments, Operation: t.Name, Subject: subject, Message: message, Rule: "parameters",
+		Source: "built in"}
 }

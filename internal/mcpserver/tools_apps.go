@@ -47,9 +47,6 @@ func launchApp(ctx context.Context, c *call, in launchIn) (appOut, error) {
 	if len(in.Command) == 0 {
 		return out, c.tool.badArguments("command", "command is empty: a program and its arguments")
 	}
-	if !slices.Contains([]string{"", "none", "exit", "window", "terminal"}, in.Wait) {
-		return out, c.tool.badArguments("wait", fmt.Sprintf("wait is none, exit, window or terminal, not %q", in.Wait))
-	}
 	if in.DryRun {
 		out.Command = in.Command
 		return out, nil

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -29,10 +28,7 @@ var controlModes = map[string]string{"active": api.ControlActive, "run": api.Con
 	"paused": api.ControlPaused, "pause": api.ControlPaused}
 
 func updateControl(ctx context.Context, c *call, in controlIn) (controlOut, error) {
-	mode, ok := controlModes[strings.ToLower(in.Mode)]
-	if !ok {
-		return controlOut{}, c.tool.badArguments("mode", fmt.Sprintf("mode is active, read_only or paused, not %q", in.Mode))
-	}
+	mode := controlModes[strings.ToLower(in.Mode)]
 	e, err := c.running(in.Name)
 	if err != nil {
 		return controlOut{}, err

@@ -1,13 +1,13 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"carrel/internal/api"
 	"carrel/internal/memfile"
@@ -97,9 +97,6 @@ func (in *shotIn) shot() *api.Shot {
 }
 
 func takeScreenshot(ctx context.Context, c *call, in shotIn) (pictureOut, error) {
-	if !slices.Contains([]string{"", "png", "jpeg"}, in.Format) {
-		return pictureOut{}, c.tool.badArguments("format", fmt.Sprintf("format is png or jpeg, not %q", in.Format))
-	}
 	e, err := c.desk(ctx, in.Name)
 	if err != nil {
 		return pictureOut{}, err
@@ -116,6 +113,8 @@ type observeIn struct {
 	Screenshot bool   `json:"screenshot,omitempty" jsonschema:"with a picture of the screen"`
 	Events     bool   `json:"events,omitempty" jsonschema:"with the newest events"`
 	Since      uint64 `json:"since,omitempty" jsonschema:"events after this number"`
+	Tail       int    `json:"tail,omitempty" jsonschema:"at most so many events"`
+	All        bool   `json:"all,omitempty" jsonschema:"menus, tooltips and hidden windows too"`
 }
 
 type observeOut struct {
@@ -151,7 +150,7 @@ func observe(ctx context.Context, c *call, in observeIn) (observeOut, error) {
 	if r, err := e.Call(ctx, api.Request{Op: api.OpStatus}); err == nil {
 		out.Control = r.Status.Control
 	}
-	if out.Windows, err = c.windows(ctx, e, &api.Windows{}); err != nil {
+	if out.Windows, err = c.windows(ctx, e, &api.Windows{All: in.All}); err != nil {
 		return out, err
 	}
 	for i := range out.Windows {
@@ -171,7 +170,7 @@ func observe(ctx context.Context, c *call, in observeIn) (observeOut, error) {
 		}
 	}
 	if in.Events {
-		events, err := readEvents(ctx, c, eventsIn{Named: in.Named, Since: in.Since})
+		events, err := readEvents(ctx, c, eventsIn{Named: in.Named, Since: in.Since, Tail: in.Tail})
 		if err != nil {
 			return out, err
 		}
@@ -244,10 +243,6 @@ type windowIn struct {
 }
 
 func changeWindow(ctx context.Context, c *call, in windowIn) (doneOut, error) {
-	known := []string{api.WindowFocus, api.WindowRaise, api.WindowMove, api.WindowResize, api.WindowMinimise, api.WindowShow, api.WindowClose}
-	if !slices.Contains(known, in.Do) {
-		return doneOut{}, c.tool.badArguments("do", fmt.Sprintf("do is %s, not %q", joined(known), in.Do))
-	}
 	e, err := c.desk(ctx, in.Name)
 	if err != nil {
 		return doneOut{}, err
@@ -287,9 +282,39 @@ func doInput(ctx context.Context, c *call, in inputIn) (doneOut, error) {
 
 type computerIn struct {
 	Named
-	Action  json.RawMessage `json:"action" jsonschema:"input of the computer-use tool: action, coordinate, text, ..."`
-	Version string          `json:"version,omitempty" jsonschema:"20241022 or 20250124"`
-	Max     *[2]int         `json:"fit,omitempty" jsonschema:"size of the pictures in whose pixels coordinates count"`
+	Action json.RawMessage `json:"action"`
+	computerFields
+	Version string  `json:"version,omitempty" jsonschema:"of the tool; the latest by default"`
+	Max     *[2]int `json:"fit,omitempty" jsonschema:"size of the pictures in whose pixels coordinates count"`
+}
+
+// computerFields are what actions of the tool have.
+type computerFields struct {
+	Coordinate *[2]int  `json:"coordinate,omitempty" jsonschema:"x, y"`
+	Start      *[2]int  `json:"start_coordinate,omitempty" jsonschema:"left_click_drag: x, y"`
+	Text       *string  `json:"text,omitempty" jsonschema:"type: the text; key and hold_key: the keys; else keys that are held"`
+	Key        *string  `json:"key,omitempty" jsonschema:"keys that are held"`
+	Direction  string   `json:"scroll_direction,omitempty"`
+	Amount     *int     `json:"scroll_amount,omitempty"`
+	Duration   *float64 `json:"duration,omitempty" jsonschema:"hold_key and wait: seconds"`
+	Region     *[4]int  `json:"region,omitempty" jsonschema:"zoom: x1, y1, x2, y2"`
+	X          *int     `json:"x,omitempty" jsonschema:"click_at"`
+	Y          *int     `json:"y,omitempty"`
+}
+
+// input is what the tool takes: the fields beside the action, or all in an object that
+// stands in its place.
+func (in *computerIn) input() (json.RawMessage, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(in.Action), []byte("{")) {
+		if in.computerFields != (computerFields{}) {
+			return nil, errors.New("action is an object with all that belongs to it, or a word with the rest beside it, not both")
+		}
+		return in.Action, nil
+	}
+	return json.Marshal(struct {
+		Action json.RawMessage `json:"action"`
+		computerFields
+	}{in.Action, in.computerFields})
 }
 
 type computerOut struct {
@@ -309,11 +334,15 @@ func (o computerOut) content() []sdk.Content {
 }
 
 func useComputer(ctx context.Context, c *call, in computerIn) (computerOut, error) {
+	input, err := in.input()
+	if err != nil {
+		return computerOut{}, c.tool.badArguments("action", err.Error())
+	}
 	e, err := c.desk(ctx, in.Name)
 	if err != nil {
 		return computerOut{}, err
 	}
-	a := &api.Computer{Version: in.Version, Input: in.Action}
+	a := &api.Computer{Version: in.Version, Input: input}
 	if in.Max != nil {
 		a.Width, a.Height = in.Max[0], in.Max[1]
 	}

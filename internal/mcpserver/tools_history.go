@@ -55,13 +55,10 @@ func (c *call) undoArgs(in undoIn, dry bool) ([]string, error) {
 		args = append(args, "--write="+root)
 	}
 	switch in.Conflicts {
-	case "":
 	case "keep_both":
 		args = append(args, "--keep-both")
 	case "skip":
 		args = append(args, "--skip-conflicts")
-	default:
-		return nil, c.tool.badArguments("conflicts", "conflicts is keep_both or skip, not "+strconv.Quote(in.Conflicts))
 	}
 	if in.Force {
 		args = append(args, "--force")
@@ -88,7 +85,27 @@ func (c *call) takeBack(ctx context.Context, command string, in undoIn, dry bool
 	if out.Done {
 		out.RolledBack = len(out.Steps)
 	}
+	if err != nil && len(out.Conflicts) > 0 {
+		err = c.conflict(out.Conflicts)
+	}
 	return out, err
+}
+
+const codeConflict = "conflict" // paths are not as the steps left them
+
+// conflict names the paths for which nothing was changed.
+func (c *call) conflict(list []map[string]any) error {
+	paths, n := joinLines(list, func(m map[string]any) string { return fmt.Sprintf("%v: %v", m["path"], m["why"]) })
+	if n < len(list) {
+		paths += fmt.Sprintf("and %d more", len(list)-n)
+	}
+	d := &api.Denial{Code: codeConflict, Operation: c.tool.Name, Subject: fmt.Sprint(list[0]["path"]), Rule: "conflicts", Source: "built in",
+		Message: "nothing was changed, as these are not as the steps left them:\n" + strings.TrimSuffix(paths, "\n"),
+		Hint:    "force: true replaces them"}
+	if c.tool.In.Properties["conflicts"] != nil {
+		d.Hint += "; conflicts: keep_both keeps both, skip leaves them as they are"
+	}
+	return d
 }
 
 func undo(ctx context.Context, c *call, in undoIn) (undone, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 type profileIn struct {
-	Action  string `json:"action" jsonschema:"list, get, check, template, validate or path"`
+	Action  string `json:"action"`
 	ID      string `json:"id,omitempty" jsonschema:"the profile; get and check"`
 	Kind    string `json:"kind,omitempty" jsonschema:"template: project-dev, restricted-browser or browser-session"`
 	Project string `json:"project_path,omitempty" jsonschema:"template: of project-dev"`
@@ -60,7 +60,12 @@ func readProfile(ctx context.Context, c *call, in profileIn) (profileOut, error)
 		if err := needs("profile", in.YAML); err != nil {
 			return out, err
 		}
-		return out, s.carrel(ctx, []byte(in.YAML), &out.Profile, "profile", "put", "--json", "--dry-run", "--replace", "--", "checked", "-")
+		var checked []map[string]any
+		err := s.carrel(ctx, []byte(in.YAML), &checked, "profile", "put", "--json", "--dry-run", "--replace", "--", "checked", "-")
+		if err == nil && len(checked) > 0 {
+			out.Profile = checked[0]
+		}
+		return out, err
 	case "path":
 		out.Path = ""
 		var raw []byte
@@ -68,11 +73,11 @@ func readProfile(ctx context.Context, c *call, in profileIn) (profileOut, error)
 		out.Path = strings.TrimSuffix(string(raw), "\n")
 		return out, err
 	}
-	return out, c.tool.badArguments("action", fmt.Sprintf("action is list, get, check, template, validate or path, not %q", in.Action))
+	return out, nil
 }
 
 type profileWriteIn struct {
-	Action  string `json:"action" jsonschema:"put, import or delete"`
+	Action  string `json:"action"`
 	ID      string `json:"id" jsonschema:"its name"`
 	YAML    string `json:"profile,omitempty" jsonschema:"put and import: the profile, as YAML; import takes one of agent-workspace-linux too"`
 	Replace bool   `json:"replace,omitempty" jsonschema:"take the place of one that is there"`
@@ -107,7 +112,7 @@ func writeProfile(ctx context.Context, c *call, in profileWriteIn) (profileWrite
 	case "delete":
 		return out, c.server.carrel(ctx, nil, &out.Delete, append(args, "--", in.ID)...)
 	}
-	return out, c.tool.badArguments("action", fmt.Sprintf("action is put, import or delete, not %q", in.Action))
+	return out, nil
 }
 
 type exportIn struct {

@@ -221,11 +221,6 @@ func workspaceStatus(ctx context.Context, c *call, in statusIn) (statusOut, erro
 	if err != nil {
 		return out, err
 	}
-	for _, what := range in.Include {
-		if !slices.Contains([]string{"apps", "policy", "manifest", "artifacts"}, what) {
-			return out, c.tool.badArguments("include", fmt.Sprintf("%q cannot be included: apps, policy, manifest, artifacts", what))
-		}
-	}
 	e, ok, err := c.server.find(name)
 	if err != nil {
 		return out, err

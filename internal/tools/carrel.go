@@ -44,11 +44,16 @@ const CodeFailed = "failed"
 // CodeArguments is the code of a refusal of what was asked for with a call.
 const CodeArguments = "arguments"
 
-// JSON decodes what it prints into out, which may be nil. It ends when ctx does.
+// JSON decodes what it prints into out, which may be nil; with an error that may be what
+// stands against it. It ends when ctx does.
 func (c Carrel) JSON(ctx context.Context, input []byte, out any, args ...string) error {
 	printed, err := c.Raw(ctx, input, args...)
-	if err != nil || out == nil || len(bytes.TrimSpace(printed)) == 0 {
+	if out == nil || len(bytes.TrimSpace(printed)) == 0 {
 		return err // nothing is what some say of nothing
+	}
+	if err != nil {
+		_ = json.Unmarshal(printed, out)
+		return err
 	}
 	if err := json.Unmarshal(printed, out); err != nil {
 		return fmt.Errorf("carrel %s: what it printed is not understood: %w", args[0], err)

@@ -242,8 +242,8 @@ func computerCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "computer NAME [ACTION|-] [flags]",
 		Short: "Do one action of Anthropic's computer-use tool",
-		Long: `Takes the input of one call of the tool as JSON, in the forms of computer_20241022 and
-computer_20250124, and does it. Coordinates are those of the pictures that the model sees,
+		Long: `Takes the input of one call of the tool as JSON, in the forms of computer_20241022,
+computer_20250124 and computer_20251124, and does it. Coordinates are those of the pictures that the model sees,
 whose size --told prints; a picture goes to -o FILE. The names take_screenshot, click_at
 and type_text work as well.
 ` + desktopHelp,
@@ -297,7 +297,7 @@ and type_text work as well.
 		},
 		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
-	cmd.Flags().StringVar(&c.Version, "version", "", "20241022 or 20250124 (the default)")
+	cmd.Flags().StringVar(&c.Version, "version", "", "20241022, 20250124 or 20251124 (the default)")
 	cmd.Flags().StringVar(&size, "size", "", "bound the pictures: WIDTHxHEIGHT (default one of the usual sizes)")
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write the picture to this file")
 	cmd.Flags().BoolVar(&told, "told", false, "print the size of the pictures")

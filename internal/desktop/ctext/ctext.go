@@ -1,15 +1,16 @@
-package desktop
+// Package ctext reads COMPOUND_TEXT, in which Xlib gives titles that Latin-1 does not hold:
+// https://www.x.org/releases/X11R7.7/doc/xorg-docs/ctext/ctext.html. What it is given is a
+// program's word: any bytes give a text.
+package ctext
 
 import (
 	"bytes"
 	"strings"
 )
 
-// compound reads COMPOUND_TEXT, in which Xlib gives titles that Latin-1 does not
-// hold (https://www.x.org/releases/X11R7.7/doc/xorg-docs/ctext/ctext.html): text
-// in ISO 2022, where escape sequences change the character set. Latin-1 and
+// Decode reads text in ISO 2022, where escape sequences change the character set. Latin-1 and
 // UTF-8 are read; each character of another set becomes a question mark.
-func compound(b []byte) string {
+func Decode(b []byte) string {
 	const esc = 0x1b
 	var out strings.Builder
 	left, right := byte('B'), byte('A') // ASCII below 0x80, Latin-1 above
