@@ -20,7 +20,8 @@ const (
 // programs inside pass files there. Only the stage's own engine can make them.
 func lendTmp(p *Decision) {
 	commands := p.HostCommands()
-	if i := privateTmp(p); i >= 0 && len(commands) > 0 && cmp.Or(p.engine.name, sandbox.EngineNamespaces) == sandbox.EngineNamespaces && !p.unwalledHost() {
+	own := cmp.Or(p.engine.name, sandbox.EngineNamespaces) == sandbox.EngineNamespaces
+	if i := privateTmp(p); i >= 0 && own && len(commands) > 0 && !p.unwalledHost() {
 		alone := len(slices.DeleteFunc(slices.Clone(commands), func(c config.HostCommand) bool { return !c.Alone() }))
 		p.Plan.Mounts[i].Copies = uint64(min(1+alone+spareTmp, maxTmp))
 	}

@@ -289,7 +289,9 @@ func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.C
 		argv, path = tools.Enter(argv), ""
 	}
 	x.enter(r.label, c.Caller)
-	cmd := sandbox.Command{Argv: argv, Env: w.environ(command, c.Env), Dir: dir, Path: path, Session: true, Terminal: c.Size != nil, Label: r.label}
+	cmd := sandbox.Command{
+		Argv: argv, Env: w.environ(command, c.Env), Dir: dir, Path: path, Session: true, Terminal: c.Size != nil, Label: r.label,
+	}
 	if r.id, err = w.up.walls.Exec(cmd, files); err != nil {
 		x.leave(r.label)
 		if r.terminal != nil {
