@@ -16,6 +16,9 @@ func TestDeskExec(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		s := w.stays("exec")
+		if r := s.do("exec", "--env", "X=1", "bash", "-c", `echo "$X $0"`, "-l"); r.out != "1 -l\n" || r.code != 0 {
+			t.Errorf("flags of the command, without dashes: %s", r)
+		}
 		for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "exit 255": 255} {
 			if r := s.do("exec", "--", "sh", "-c", script); r.code != want || r.signal != 0 {
 				t.Errorf("%s: %s", script, r)
