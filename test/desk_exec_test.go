@@ -16,6 +16,9 @@ func TestDeskExec(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		s := w.stays("exec")
+		if r := s.do("exec", "--env", "X=1", "bash", "-c", `echo "$X $0"`, "-l"); r.out != "1 -l\n" || r.code != 0 {
+			t.Errorf("flags of the command, without dashes: %s", r)
+		}
 		for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "exit 255": 255} {
 			if r := s.do("exec", "--", "sh", "-c", script); r.code != want || r.signal != 0 {
 				t.Errorf("%s: %s", script, r)
@@ -208,5 +211,55 @@ func TestDeskLogs(t *testing.T) {
 	}
 	if size > 40<<20 {
 		t.Errorf("%d bytes are kept", size)
+	}
+}
+
+// TestExecPausedFromInside: a command that pauses its own workspace, and so itself, does not
+// hold the caller: a signal ends both.
+func TestExecPausedFromInside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	s := w.stays("pauses")
+	cmd := w.command(w.bin, s.words("exec", "--", "bash", "-c", "carrel control pauses paused; exec sleep 3003")...)
+	w.must(w.start(cmd))
+	eventually(t, "the pause", func() bool { return s.mode() == "paused" })
+	w.must(cmd.Process.Signal(syscall.SIGTERM))
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		var r result
+		w.ended(&r, cmd, err)
+		if r.signal != syscall.SIGTERM {
+			t.Errorf("%s", r)
+		}
+	case <-time.After(quick):
+		_ = cmd.Process.Kill()
+		t.Fatal("it holds its caller past SIGTERM")
+	}
+	s.person("control", "active")
+	eventually(t, "the command to end", func() bool { return !w.anybody("3003") })
+}
+
+// TestStartFailedSetup: a workspace whose setup fails is not left running, its logs are.
+func TestStartFailedSetup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	profile := "setup:\n- {command: [\"true\"]}\n- {command: [bash, -c, echo why; exit 3]}\n- {command: [touch, third]}\n"
+	w.write(w.home+"/.config/carrel/profiles/fails.yaml", profile)
+	r := w.plain(w.bin, "start", "set", "--profile", "fails")
+	t.Cleanup(func() { w.plain(w.bin, "stop", "set") })
+	if r.code != 125 || !strings.Contains(r.err, "status 3") {
+		t.Errorf("%s", r)
+	}
+	if out := w.plain(w.bin, "status", "set").out; strings.Contains(out, "running") {
+		t.Errorf("it still runs: %s", out)
+	}
+	if _, err := os.Stat(w.project + "/third"); err == nil {
+		t.Error("the third command was started")
+	}
+	w.write(w.home+"/.config/carrel/profiles/fails.yaml", strings.Replace(profile, "exit 3", "exit 0", 1))
+	if r := w.plain(w.bin, "start", "set", "--profile", "fails"); r.code != 0 {
+		t.Errorf("with the profile mended: %s", r)
 	}
 }

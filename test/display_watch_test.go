@@ -229,6 +229,26 @@ func TestWatchWho(t *testing.T) {
 	endOnly()
 }
 
+// TestWatchFromInside: programs of a workspace with the host's network reach the port, and
+// are turned away before they can use up the person's wrong passwords.
+func TestWatchFromInside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "x11vnc", "openbox")
+	s := w.stays("outgoing", "--display", "virtual", "--network", "open")
+	told, end := s.watch(false)
+	defer end()
+	ask := `for i in 1 2 3 4 5 6 7 8; do exec 3<>/dev/tcp/` + strings.Replace(told.Address, ":", "/", 1) + ` && timeout 5 head -c 12 <&3; done`
+	if got := s.do("exec", "--", "bash", "-c", ask); strings.Contains(got.out, "RFB") {
+		t.Errorf("a program inside is answered: %q", got.out)
+	}
+	v, err := view(told.Address, told.Password)
+	if err != nil {
+		t.Fatalf("the person: %v", err)
+	}
+	v.Close()
+}
+
 // lastText is what the last event of a kind says.
 func lastText(s *stay, kind string) (text string) {
 	for _, e := range s.events() {

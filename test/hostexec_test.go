@@ -392,6 +392,30 @@ func TestHostCommandUnwalled(t *testing.T) {
 	})
 }
 
+// TestHostCommandTemporaryFiles: programs inside and host commands pass files in /tmp, those
+// with credentials too, whose own temporary files are elsewhere.
+func TestHostCommandTemporaryFiles(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.setenv("MY_TOKEN", "T0")
+		w.hostCommands("- hx\n- name: dash\n  credentials: {env: [MY_TOKEN]}\n")
+		got := w.sh(`echo in > /tmp/a; hx -c 'cat /tmp/a; echo out > /tmp/b; mkdir /tmp/d'; cat /tmp/b; ls -d /tmp/d
+			/run/carrel/shims/dash -c 'cat /tmp/a; echo token > "$(mktemp)"; echo also > /tmp/c'; cat /tmp/c
+			grep -rl token /tmp /dev/shm || true`)
+		if got != "in\nout\n/tmp/d\nin\nalso\n" {
+			t.Errorf("%q", got)
+		}
+		if _, err := os.Stat("/tmp/d"); err == nil {
+			t.Error("it is the machine's /tmp")
+		}
+		// A link in /tmp leads where it does for the command, which sees no more than before.
+		w.write(w.home+"/notes", "n\n")
+		if got := w.sh("ln -s " + w.home + "/notes /tmp/l; hx -c 'cat /tmp/l 2>/dev/null || echo no'"); got != "no\n" {
+			t.Errorf("by a link: %q", got)
+		}
+	})
+}
+
 // TestHostCommandCredentials: what one command is given, no other sees; nor does anything
 // inside.
 func TestHostCommandCredentials(t *testing.T) {

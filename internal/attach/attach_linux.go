@@ -3,6 +3,7 @@ package attach
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -43,13 +44,36 @@ func Exec(ctx context.Context, e supervisor.Entry, c api.Command) (api.App, int,
 		io.Abandon()
 		return api.App{}, statusOf(r), err
 	}
-	started <- func(s syscall.Signal) error { return talk.Say(api.Input{Signal: int(s)}) }
+	started <- func(s syscall.Signal) error {
+		go leaveStill(ctx, e, s)
+		return talk.Say(api.Input{Signal: int(s)})
+	}
 	last, status, err := lastOf(talk, r)
 	io.Settle()
 	if lost := io.Finish(); err == nil && lost != nil {
 		err = lost
 	}
 	return last, status, err
+}
+
+// stillPatience is how long a command may take to end by a signal before the caller asks
+// whether the workspace stands still.
+const stillPatience = time.Second
+
+// leaveStill ends this process by a signal that wants an end, where the workspace is
+// paused: its processes take no signal until it is resumed, and programs inside can pause
+// it. The workspace ends the command.
+func leaveStill(ctx context.Context, e supervisor.Entry, s syscall.Signal) {
+	if s != syscall.SIGINT && s != syscall.SIGTERM && s != syscall.SIGHUP && s != syscall.SIGQUIT {
+		return
+	}
+	time.Sleep(stillPatience)
+	r, err := e.Call(ctx, api.Request{Op: api.OpStatus})
+	if err != nil || r.Status == nil || r.Status.Control == nil || r.Status.Control.Mode != api.ControlPaused {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "carrel: %s is paused, and so is the command: it is ended\nhint: carrel control %s active\n", e.Name, e.Name)
+	stdio.DieBy(s)
 }
 
 // lastOf reads until the last reply of a conversation about an app.

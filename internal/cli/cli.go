@@ -65,9 +65,13 @@ func Main(argv []string) int {
 	if args, err = env.CutCeiling(args); err != nil {
 		return fail(env, err)
 	}
+	args = usualWords(args)
 	env.Args, env.Supervises = args, len(argv) > 0 && session.IsDesk(argv[0])
 	root := newRoot(env, args)
 	root.SetArgs(args)
+	if err := unknownCommand(root, args); err != nil {
+		return fail(env, err)
+	}
 	if err := root.Execute(); err != nil {
 		return fail(env, err)
 	}
@@ -140,6 +144,9 @@ carrel permissions.`,
 		name = args[0]
 	}
 	root.AddCommand(commands(env, name)...)
+	grouped(root)
+	root.SetHelpCommandGroupID(groups[0].title)
+	root.SetCompletionCommandGroupID(groups[len(groups)-1].title)
 	root.ValidArgs = agentWords()
 	return root
 }

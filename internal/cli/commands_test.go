@@ -80,3 +80,61 @@ func TestOrder(t *testing.T) {
 		t.Errorf("commands %q\norder    %q", got, order)
 	}
 }
+
+// TestGroups: each command that help shows is in one group, and a group names no other.
+func TestGroups(t *testing.T) {
+	var shown, listed []string
+	for _, c := range newRoot(&cmdenv.Env{}, nil).Commands() {
+		if !c.Hidden {
+			shown = append(shown, c.Name())
+		}
+		if !c.Hidden && c.GroupID == "" {
+			t.Errorf("%s is in no group", c.Name())
+		}
+	}
+	for _, g := range groups {
+		listed = append(listed, strings.Fields(g.commands)...)
+	}
+	slices.Sort(shown)
+	slices.Sort(listed)
+	if !slices.Equal(shown, listed) {
+		t.Errorf("shown  %q\nlisted %q", shown, listed)
+	}
+}
+
+// TestDesktopVerbs: what can be done with a desktop is below one command, and each has its
+// old name.
+func TestDesktopVerbs(t *testing.T) {
+	root := newRoot(&cmdenv.Env{}, nil)
+	verbs := "screenshot windows window click drag scroll key type input computer clipboard a11y screen record watch"
+	for _, verb := range strings.Fields(verbs) {
+		for _, words := range [][]string{{"desktop", verb}, {verb}} {
+			c, rest, err := root.Find(words)
+			if err != nil || c.Name() != verb || len(rest) > 0 || c.Hidden != (len(words) == 1) {
+				t.Errorf("%q is %v, hidden %v, %v", words, c.CommandPath(), c.Hidden, err)
+			}
+		}
+	}
+}
+
+// TestMistypedWords: the command, agent or program that is meant is named.
+func TestMistypedWords(t *testing.T) {
+	for line, want := range map[string]string{
+		"cladue":      "did you mean claude?",
+		"stauts dev":  "status?",
+		"sh -c true":  "carrel run -- sh -c true",
+		"help nosuch": `there is no command "nosuch"`,
+		"qqqqqqq":     "carrel --help",
+		"help status": "",
+		"status dev":  "",
+		"claude":      "",
+		"help":        "",
+		"--help":      "",
+	} {
+		args := strings.Fields(line)
+		err := unknownCommand(newRoot(&cmdenv.Env{}, args), args)
+		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+			t.Errorf("carrel %s: %v, want %q", line, err, want)
+		}
+	}
+}

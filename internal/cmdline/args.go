@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // PlainStatus ends the help of a command that has no other exit status.
@@ -94,17 +95,27 @@ func MaximumArgs(n int) cobra.PositionalArgs {
 	}
 }
 
-// NameAndCommand parts "NAME -- COMMAND ARG..."; the dashes may be left out where no
-// flag follows.
-func NameAndCommand(cmd *cobra.Command, args []string) (string, []string, error) {
-	at := cmd.ArgsLenAtDash()
-	switch {
-	case len(args) == 0 || at == 0:
-		return "", nil, fmt.Errorf("%q needs the name of a workspace\nhint: %s", cmd.CommandPath(), Usage(cmd))
-	case at > 1:
-		return "", nil, fmt.Errorf("%q takes one name before --, got %q\nhint: %s", cmd.CommandPath(), args[:at], Usage(cmd))
+// CommandAfterName has a command read "NAME [flags] COMMAND ARG...", with or without "--"
+// before COMMAND, whose own flags stay its own; see [NameAndCommand].
+func CommandAfterName(cmd *cobra.Command) {
+	cmd.Flags().SetInterspersed(false)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
+			return fmt.Errorf("%q needs the name of a workspace\nhint: %s", cmd.CommandPath(), Usage(cmd))
+		}
+		if err := cmd.Flags().Parse(args[1:]); err != nil {
+			return cmd.FlagErrorFunc()(cmd, err)
+		}
+		if help, _ := cmd.Flags().GetBool("help"); help {
+			return pflag.ErrHelp
+		}
+		return nil
 	}
-	return args[0], args[1:], nil
+}
+
+// NameAndCommand parts the arguments of [CommandAfterName].
+func NameAndCommand(cmd *cobra.Command, args []string) (string, []string) {
+	return args[0], cmd.Flags().Args()
 }
 
 // FirstArg completes the first argument only.

@@ -18,9 +18,30 @@ const PermissionsFlag = "--permissions"
 // command and all below it.
 func ExplainFlagErrors(cmd *cobra.Command) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if near := nearFlag(cmd, err); near != "" {
+			return fmt.Errorf("%w\nhint: did you mean %s?", FlagError(err), near)
+		}
 		return fmt.Errorf("%w\nhint: %s --help", FlagError(err), cmd.CommandPath())
 	})
 	return cmd
+}
+
+// nearFlag gives the flag of a command that an unknown one is nearest to, "" for none.
+func nearFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	all := &cobra.Command{SuggestionsMinimumDistance: 2}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			all.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	if names := all.SuggestionsFor(unknown.GetSpecifiedName()); len(names) > 0 {
+		return "--" + names[0]
+	}
+	return ""
 }
 
 // FlagError says in our words what is wrong with a flag.

@@ -84,7 +84,7 @@ func definitionFields() []field {
 			sub:  definedMountFields(),
 			open: openDefinedMount},
 		{key: "setup", typ: typeObjects,
-			doc:  "Commands that run first, one after the other; the first that fails ends it.",
+			doc:  "Commands that run first, one after the other; the first that fails stops the workspace.",
 			sub:  append(commandFields(), timeoutField()),
 			open: openCommand(func(d *Definition) *[]Command { return &d.Setup })},
 		{key: "apps", typ: typeObjects,

@@ -135,6 +135,7 @@ func (p *Decision) Compile(prepare bool) error {
 		}
 	}
 	p.Plan.Private = p.Private
+	lendTmp(p)
 	if err := p.mountLinksHeld(); err != nil {
 		return err
 	}

@@ -37,9 +37,9 @@ const (
 	maxDragSteps = 1000
 )
 
-// clickGap lies between the clicks of a double click: some programs drop a
-// second one with the time of the first.
-const clickGap = 10 * time.Millisecond
+// clickGap lies between the clicks of a double click, of which some programs drop a second
+// one of the same time; notchGap between notches, which browsers otherwise take together.
+const clickGap, notchGap = 10 * time.Millisecond, 10 * time.Millisecond
 
 // Move moves the pointer.
 type Move struct{ To image.Point }
@@ -225,17 +225,17 @@ func (c Scroll) check(screen image.Point) error {
 	return firstError(checkAt(c.At, screen), checkHeld(c.Keys))
 }
 
-func (c Scroll) run(ctx context.Context, s *hands) error {
+func (c Scroll) run(ctx context.Context, s *hands) (err error) {
 	return s.holding(ctx, c.Keys, func() error {
-		return s.act(ctx, "scrolling", func() error {
-			if c.At != nil {
-				s.fake(motion, 0, *c.At)
+		if c.At != nil {
+			err = Move{*c.At}.run(ctx, s)
+		}
+		for i := 0; i < c.Notches && err == nil; i++ {
+			if err = s.wait(ctx, notchGap*time.Duration(min(i, 1))); err == nil {
+				b, here := byte(c.To), image.Point{}
+				err = s.act(ctx, "scrolling", func() error { s.fake(buttonPress, b, here); s.fake(buttonRelease, b, here); return nil })
 			}
-			for range c.Notches {
-				s.fake(buttonPress, byte(c.To), image.Point{})
-				s.fake(buttonRelease, byte(c.To), image.Point{})
-			}
-			return nil
-		})
+		}
+		return err
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +144,17 @@ func TestMouse(t *testing.T) {
 			t.Errorf("%s is there %d times, want %d", what, got, n)
 		}
 	}
+	last := 0
+	for _, m := range turned.FindAllStringSubmatch(log, -1) {
+		at, _ := strconv.Atoi(m[1])
+		if last != 0 && at-last < 5 {
+			t.Errorf("%d ms between two notches of the wheel", at-last)
+		}
+		last = at
+	}
+	if last == 0 {
+		t.Error("the wheel was not turned")
+	}
 	if n := strings.Count(log, "MotionNotify"); n < 7 {
 		t.Errorf("%d motions, want 7 of the drag", n)
 	}
@@ -150,6 +162,9 @@ func TestMouse(t *testing.T) {
 		t.Log(log)
 	}
 }
+
+// turned finds the times at which xev saw the wheel turned to the right.
+var turned = regexp.MustCompile(`ButtonPress event,[^\n]*\n[^\n]*time (\d+),[^\n]*\n[^\n]*button 7,`)
 
 func TestBatchStopsAndReleases(t *testing.T) {
 	s := xvfb(t)

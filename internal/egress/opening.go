@@ -23,7 +23,6 @@ const (
 
 const (
 	maxOpening = 64 << 10 // that is held while it is looked at
-	maxMethod  = 64       // a longer first word is no HTTP
 )
 
 const preface = "PRI * HTTP/2.0\r\n"
@@ -58,8 +57,6 @@ func lookLine(b []byte) kind {
 		token++
 	}
 	switch {
-	case token > maxMethod:
-		return other
 	case token == len(b):
 		return more
 	case token == 0 || !strings.ContainsRune(" \t\v\f", rune(b[token])):

@@ -29,13 +29,15 @@ func TestLook(t *testing.T) {
 		"SSH-2.0-OpenSSH_9.6p1 Debian-1":     more,
 		"SSH-2.0-OpenSSH_9.6p1 Debian-1\r\n": other,
 		"0032git-upload-pack /x\x00host=a.example": other,
-		"EHLO":                           more,
-		"EHLO a.example\r\n":             other,
-		"*1\r\n$4\r\nPING":               other,
-		"\x00\x00\x00\x08":               other,
-		"{\"json\":":                     other,
-		"@RSYNCD: 31.0\n":                other,
-		strings.Repeat("a", maxMethod+1): other,
+		"EHLO":                  more,
+		"EHLO a.example\r\n":    other,
+		"*1\r\n$4\r\nPING":      other,
+		"\x00\x00\x00\x08":      other,
+		"{\"json\":":            other,
+		"@RSYNCD: 31.0\n":       other,
+		strings.Repeat("a", 65): more,
+		strings.Repeat("A", 65) + " / HTTP/1.1\r\nHost: evil.test\r\n\r\n": plainHTTP, // servers take methods of any length
+		strings.Repeat("a", 65) + "\n":                                     other,
 	} {
 		want(t, text, look([]byte(text)), wanted)
 	}

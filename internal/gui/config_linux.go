@@ -19,5 +19,7 @@ type Config struct {
 	// Raise raises walls of their own around the display's programs: of the host they
 	// see what the policy grants, and the mounts.
 	Raise func(pol *policy.Effective, binds, files []sandbox.Mount) (*sandbox.Walls, error)
+	// Below gives the processes of the workspace of a stage.
+	Below func(stage int) []int
 	Note  func(format string, args ...any)
 }

@@ -51,6 +51,7 @@ type watchPort struct {
 	listener *net.TCPListener
 	sockets  *ports.Sockets
 	service  *rfb.Service
+	d        *Desktop
 }
 
 // Watch is what the supervisor answers requests to watch with; nil without a display.
@@ -142,7 +143,7 @@ func (w *viewing) open(port uint16) (*watchPort, error) {
 		sockets.Close()
 		return nil, err
 	}
-	at := &watchPort{listener: l, sockets: sockets}
+	at := &watchPort{listener: l, sockets: sockets, d: w.d}
 	at.service = rfb.New(rfb.Config{Dial: w.d.startVNC, Mine: at.mine, Tell: w.tell, Refused: w.refused})
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,10 +161,34 @@ func (w *viewing) open(port uint16) (*watchPort, error) {
 }
 
 // mine says whether a viewer is a program of the same user, or of root, who forwards
-// ports for others. The loopback is everybody's.
+// ports for others. The loopback is everybody's. A program of the workspace is none, which
+// reaches the port where the workspace has the host's network: its wrong passwords would
+// keep the person out.
 func (at *watchPort) mine(conn net.Conn) bool {
 	c, ok := conn.(*net.TCPConn)
-	return ok && at.sockets.OwnedBy(c, uint32(os.Getuid()), 0)
+	return ok && at.sockets.OwnedBy(c, uint32(os.Getuid()), 0) && !at.inside(c)
+}
+
+// insideTime bounds the search for a connection among the workspace's processes.
+const insideTime = 2 * time.Second
+
+func (at *watchPort) inside(c *net.TCPConn) bool {
+	peer, err := at.sockets.Find(unix.IPPROTO_TCP, c.RemoteAddr().(*net.TCPAddr).AddrPort(), c.LocalAddr().(*net.TCPAddr).AddrPort())
+	if err != nil {
+		return true // it has gone
+	}
+	select {
+	case <-at.d.ready:
+	default:
+		return false // nothing runs yet
+	}
+	end := time.Now().Add(insideTime)
+	for _, pid := range at.d.c.Below(at.d.walls.PID()) {
+		if ports.HasOpen(pid, peer, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // leave ends it after the last.

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"fmt"
 	"net/netip"
 	"os"
 	"slices"
@@ -20,10 +19,9 @@ import (
 // Bounds of the search for whose a connection is: it is for the log, and holds
 // no connection up.
 const (
-	ownerTime   = 50 * time.Millisecond
-	maxOwners   = 8    // that are looked at first, the last one before all
-	maxOwnFiles = 4096 // descriptors of one process, newest first
-	maxComm     = 64   // bytes
+	ownerTime = 50 * time.Millisecond
+	maxOwners = 8  // that are looked at first, the last one before all
+	maxComm   = 64 // bytes
 )
 
 // owners finds the process inside that made a connection: the kernel tells the
@@ -49,13 +47,12 @@ func (o *owners) find(local, remote netip.AddrPort) (pid int, name string) {
 	if err != nil {
 		return 0, ""
 	}
-	link := fmt.Sprintf("socket:[%d]", s.Inode)
 	end := time.Now().Add(ownerTime)
 	o.mu.Lock()
 	recent := slices.Clone(o.recent)
 	o.mu.Unlock()
 	for _, pid := range slices.Backward(recent) {
-		if hasOpen(pid, link, end) {
+		if ports.HasOpen(pid, s, end) {
 			return o.found(pid)
 		}
 	}
@@ -67,7 +64,7 @@ func (o *owners) find(local, remote netip.AddrPort) (pid int, name string) {
 		if time.Now().After(end) {
 			break
 		}
-		if !slices.Contains(recent, pid) && hasOpen(pid, link, end) {
+		if !slices.Contains(recent, pid) && ports.HasOpen(pid, s, end) {
 			return o.found(pid)
 		}
 	}
@@ -104,26 +101,4 @@ func youngest() []int {
 	}
 	slices.SortFunc(pids, func(a, b int) int { return b - a })
 	return pids
-}
-
-// hasOpen says whether a process has a descriptor that leads there. What is new
-// has a high number.
-func hasOpen(pid int, link string, end time.Time) bool {
-	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	buf := make([]byte, 64)
-	for i, name := range slices.Backward(names[max(0, len(names)-maxOwnFiles):]) {
-		if i%64 == 0 && time.Now().After(end) {
-			return false
-		}
-		n, err := unix.Readlinkat(int(dir.Fd()), name, buf)
-		if err == nil && string(buf[:n]) == link {
-			return true
-		}
-	}
-	return false
 }

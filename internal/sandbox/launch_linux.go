@@ -19,6 +19,8 @@ import (
 type Walls struct {
 	// Notes are what the stage had to say while building, for the user.
 	Notes []string
+	// Copies are the mounts of Mount.Copies, for other walls. Who takes one out closes it.
+	Copies []int
 	// Written are the host's paths that may be written, with EngineLandlock.
 	Written []string
 
@@ -106,7 +108,11 @@ func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup, standing func(*
 			return err
 		}
 	}
-	err = w.tell(Message{Kind: MsgPlan}, int(plan.Fd()), int(stdio[0].Fd()), int(stdio[1].Fd()), int(stdio[2].Fd()))
+	fds := []int{int(plan.Fd()), int(stdio[0].Fd()), int(stdio[1].Fd()), int(stdio[2].Fd())}
+	if p.Given != 0 {
+		fds = append(fds, p.Given)
+	}
+	err = w.tell(Message{Kind: MsgPlan}, fds...)
 	if err != nil {
 		var n syscall.Errno
 		_ = errors.As(err, &n)
@@ -175,6 +181,8 @@ func (w *Walls) ready(standing func(*Walls) error) error {
 			}
 		case MsgPackets:
 			w.packets = fds
+		case MsgCopy:
+			w.Copies = append(w.Copies, fds...)
 		case MsgNote:
 			w.Notes = append(w.Notes, m.Text)
 		case MsgSetup:
@@ -384,12 +392,12 @@ func (w *Walls) Close() {
 	if fd := w.TakeAPI(); fd >= 0 {
 		unix.Close(fd)
 	}
-	for _, fd := range slices.Concat(w.broker, w.sockets, w.packets, []int{w.diag}) {
+	for _, fd := range slices.Concat(w.broker, w.sockets, w.packets, w.Copies, []int{w.diag}) {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
 	}
-	w.broker, w.sockets, w.packets, w.diag = nil, nil, nil, -1
+	w.broker, w.sockets, w.packets, w.Copies, w.diag = nil, nil, nil, nil, -1
 }
 
 // TakeAPI hands out the listening socket of the inside API, once; the caller

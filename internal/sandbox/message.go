@@ -23,10 +23,12 @@ const (
 	MsgDiag    MessageKind = 'Q' // carries a netlink socket that tells whose a connection is
 	MsgPackets MessageKind = 'K' // carries packet sockets of the loopback interface, one for each family
 
+	MsgCopy MessageKind = 'C' // carries one of Mount.Copies
+
 	MsgPty MessageKind = 'P' // ID; carries a new pseudoterminal's two ends, or Code errno
 
 	// To the stage.
-	MsgPlan   MessageKind = 'p' // build; carries the plan's memory file, then stdin, stdout, stderr
+	MsgPlan   MessageKind = 'p' // build; carries the plan's memory file, stdin, stdout, stderr, and Plan.Given
 	MsgExec   MessageKind = 'x' // ID; carries the command's memory file, then stdin, stdout, stderr
 	MsgSignal MessageKind = 'k' // ID, Signal; to the command's process group when it has its own, else to the process
 	MsgBind   MessageKind = 'u' // ID, Code umask, Text; carries a Unix socket to bind and a directory of the mirror to start from

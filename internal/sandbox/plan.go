@@ -21,7 +21,7 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 8
+const PlanVersion = 9
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
@@ -36,6 +36,10 @@ type Plan struct {
 	Listeners []Listener
 
 	Mounts []Mount
+
+	// Given is a mount of other walls' that comes with the plan, a descriptor of whoever
+	// holds the plan; 0 for none.
+	Given int
 
 	// UserLimits are written to /proc/sys/user/NAME of the workspace's own user
 	// namespace, so that what the nesting level forbids is out of reach for
@@ -132,6 +136,8 @@ const (
 	MountBind MountKind = iota + 1
 	// MountTmpfs puts an empty private directory in memory at Target.
 	MountTmpfs
+	// MountGiven puts the mount of Plan.Given at Target.
+	MountGiven
 	// MountProc mounts a fresh procfs for the new pid namespace. Optional: where
 	// the kernel refuses one, go on without, and report a note; never with the
 	// one around.
@@ -186,6 +192,9 @@ type Mount struct {
 	// refuses anything else in its place. Ino 0 is not checked.
 	Dev, Ino uint64
 	Perm     uint32
-	Data     []byte
-	Reason   string // why, for people; the stage does not look at it
+	// Copies, with MountTmpfs: so many further mounts of the directory are handed to the
+	// supervisor, for other walls; see Plan.Given.
+	Copies uint64
+	Data   []byte
+	Reason string // why, for people; the stage does not look at it
 }

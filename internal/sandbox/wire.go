@@ -173,6 +173,7 @@ func (e *encoder) mount(m *Mount) {
 	e.num(m.Dev)
 	e.num(m.Ino)
 	e.num(uint64(m.Perm))
+	e.num(m.Copies)
 	e.str(string(m.Data))
 }
 
@@ -237,6 +238,7 @@ func (d *decoder) mount() Mount {
 	m.ReadOnly, m.Optional, m.Dir, m.Bare = d.bool(), d.bool(), d.bool(), d.bool()
 	m.Dev, m.Ino = d.num(), d.num()
 	m.Perm = uint32(d.num())
+	m.Copies = d.num()
 	m.Data = []byte(d.str())
 	return m
 }

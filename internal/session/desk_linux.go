@@ -155,7 +155,8 @@ func (d *desk) serve(tell *Reporter) error {
 	said := d.prepareApps(tell)
 	said.Announcements, said.Notes = p.Announcements(), p.Noted()
 	said.Status, said.Interrupted = *d.server.Status(), p.interrupted
-	if err := tell.Ready(said); err != nil { // whoever wanted it has gone: it was interrupted
+	if err := tell.Ready(said); err != nil || said.Failed != nil { // an error: the caller was interrupted
+		d.server.Stop()
 		d.stop()
 	}
 	select {

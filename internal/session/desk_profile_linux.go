@@ -12,8 +12,8 @@ import (
 const setupTime = 10 * time.Minute
 
 // prepareApps runs what the profile wants run before everything else, one after the
-// other, and starts what it wants started. What went wrong ends that, and the workspace
-// stays for whoever looks why.
+// other, and starts what it wants started. What went wrong ends that,
+// and the workspace: the logs of what ran are kept.
 func (d *desk) prepareApps(tell *Reporter) Ready {
 	var said Ready
 	from := d.p.Profile()

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"carrel/internal/gui"
 	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
+	"carrel/internal/processes"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
 	"carrel/internal/seccomp"
@@ -26,6 +28,7 @@ func (s *Session) openDesktop() error {
 		return err
 	}
 	c := gui.Config{Size: size, GL: gl, Watch: s.Policy.WatchVNC, Runtime: s.InsideRuntime(), Environ: s.Environ, Raise: s.raiseDisplay, Note: s.Note}
+	c.Below = func(stage int) []int { return slices.Collect(maps.Keys(processes.Below(stage))) }
 	for _, dir := range decide.SupervisorDirs(s.Getenv) {
 		c.Dirs = append(c.Dirs, filepath.Join(dir, "displays"))
 	}

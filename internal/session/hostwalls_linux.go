@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/decide"
 	"carrel/internal/hostexec"
 	"carrel/internal/processes"
 	"carrel/internal/remask"
@@ -85,6 +86,10 @@ func (x *executor) build() (*hostWalls, error) {
 	if x.command != nil {
 		id += "-" + x.command.Name
 	}
+	if tmp := h.copyOfTmp(); tmp >= 0 {
+		defer unix.Close(tmp)
+		decide.TakeTmp(lent, tmp)
+	}
 	w := &hostWalls{p: b}
 	if w.group, err = b.limitGroup(id); err != nil {
 		return nil, err
@@ -134,6 +139,19 @@ func (x *executor) build() (*hostWalls, error) {
 		}
 	}()
 	return w, nil
+}
+
+// copyOfTmp takes out one mount of the workspace's /tmp, -1 where there is none: walls that
+// are built anew that often have a /tmp of their own.
+func (h *hostService) copyOfTmp() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := h.up.walls.Copies
+	if len(list) == 0 {
+		return -1
+	}
+	h.up.walls.Copies = list[1:]
+	return list[0]
 }
 
 func containsAll(all, some []string) bool {
@@ -271,7 +289,9 @@ func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.C
 		argv, path = tools.Enter(argv), ""
 	}
 	x.enter(r.label, c.Caller)
-	cmd := sandbox.Command{Argv: argv, Env: w.environ(command, c.Env), Dir: dir, Path: path, Session: true, Terminal: c.Size != nil, Label: r.label}
+	cmd := sandbox.Command{
+		Argv: argv, Env: w.environ(command, c.Env), Dir: dir, Path: path, Session: true, Terminal: c.Size != nil, Label: r.label,
+	}
 	if r.id, err = w.up.walls.Exec(cmd, files); err != nil {
 		x.leave(r.label)
 		if r.terminal != nil {
@@ -304,6 +324,9 @@ func (x *executor) notStarted(command *config.HostCommand, dir string, err error
 	return p
 }
 
+// privateTemp is a directory for temporary files that no other walls have.
+const privateTemp = "/dev/shm"
+
 // usualPassed are variables that every call takes along.
 var usualPassed = []string{"TERM", "COLORTERM", "LANG", "TZ", "NO_COLOR", "FORCE_COLOR", "CI", "COLUMNS", "LINES"}
 
@@ -320,6 +343,9 @@ func (w *hostWalls) environ(command *config.HostCommand, from []string) []string
 		if ok && !strings.ContainsRune(e, 0) && (slices.Contains(usualPassed, name) || strings.HasPrefix(name, "LC_") || command.Passes(name)) {
 			set(name, v)
 		}
+	}
+	if command.Alone() { // the workspace's programs see what is in /tmp
+		set("TMPDIR", privateTemp)
 	}
 	for _, name := range command.SecretEnv {
 		if v := w.p.Getenv(name); v != "" {

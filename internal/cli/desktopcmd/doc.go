@@ -6,10 +6,45 @@
 // checked for their form here; what is at a place, the workspace knows.
 package desktopcmd
 
-import "carrel/internal/cli/cmdenv"
+import (
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cmdline"
 
-// Commands are the commands of this package.
+	"github.com/spf13/cobra"
+)
+
+// Commands are the commands of this package: one, and for one release the names that those
+// below it had before, which no help shows.
 func Commands() []cmdenv.Command {
+	out := []cmdenv.Command{{Name: "desktop", Make: desktopCommand}}
+	for _, c := range verbs() {
+		out = append(out, cmdenv.Command{Name: c.Name, Make: func(env *cmdenv.Env) *cobra.Command {
+			cmd := c.Make(env)
+			cmd.Hidden = true
+			return cmd
+		}})
+	}
+	return out
+}
+
+func desktopCommand(env *cmdenv.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "desktop",
+		Short: "See and use the desktop of a workspace",
+		Long: `See the hidden desktop of a workspace, act on it, and carry a clipboard to it and
+from it. A workspace has one that was started with --display virtual.
+` + cmdline.PlainStatus,
+		Example: "  carrel desktop screenshot dev -o shot.png\n  carrel desktop click dev 100 200",
+	}
+	var children []*cobra.Command
+	for _, c := range verbs() {
+		children = append(children, c.Make(env))
+	}
+	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, children...))
+}
+
+// verbs are what can be done with a desktop.
+func verbs() []cmdenv.Command {
 	return []cmdenv.Command{
 		{Name: "screenshot", Make: screenshotCommand},
 		{Name: "windows", Make: windowsCommand},

@@ -24,6 +24,7 @@ func Commands() []cmdenv.Command {
 		{Name: "manifest", Make: manifestCommand},
 		{Name: "artifacts", Make: artifactsCommand},
 		{Name: "cleanup", Make: cleanupCommand},
+		{Name: "rm", Make: rmCommand},
 		{Name: "revoke", Make: revokeCommand},
 		{Name: "ps", Make: psCommand},
 		{Name: "pause", Make: pauseCommand},

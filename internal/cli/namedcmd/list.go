@@ -122,6 +122,14 @@ remembered. What runs is left alone.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
+// rmCommand is cleanup of one workspace, by the name that containers have taught.
+func rmCommand(env *cmdenv.Env) *cobra.Command {
+	cmd := cleanupCommand(env)
+	cmd.Use, cmd.Short = "rm NAME [flags]", "Remove what one stopped workspace has left"
+	cmd.Example, cmd.Args = "  carrel stop dev\n  carrel rm dev", cmdline.OneArg("a workspace")
+	return cmd
+}
+
 // swept is one workspace of which something was removed.
 type swept struct {
 	Name    string         `json:"name"`

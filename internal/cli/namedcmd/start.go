@@ -230,7 +230,7 @@ func tellStarted(env *cmdenv.Env, s started, asJSON bool) error {
 		if err := show.JSON(env.Out, s); err != nil {
 			return err
 		}
-		return setupFailed(s)
+		return setupFailed(env, s)
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(env.Err, "carrel: note: %s\n", show.OneLine(n))
@@ -243,14 +243,25 @@ func tellStarted(env *cmdenv.Env, s started, asJSON bool) error {
 	if c := s.Status.Control; c != nil && c.Mode != api.ControlActive {
 		fmt.Fprintf(env.Err, "carrel: it is under control %s (%s)\n", c.Mode, show.OneLine(strings.TrimSpace(c.By+" "+c.Reason)))
 	}
-	return setupFailed(s)
+	return setupFailed(env, s)
 }
 
-func setupFailed(s started) error {
+// endTime is how long a workspace may take to stop after its setup has failed.
+const endTime = 30 * time.Second
+
+// setupFailed says why a workspace was stopped again, once it has: another start may follow.
+func setupFailed(env *cmdenv.Env, s started) error {
 	if s.Failed == nil {
 		return nil
 	}
-	return fmt.Errorf("the profile's setup command %q ended with status %d; what comes after it was not started\nhint: carrel logs %s %s", s.Failed.Name, s.Failed.Exit, s.Status.Name, s.Failed.ID)
+	if e, running, _ := target.WholeName(env, s.Status.Name); running {
+		ctx, cancel := context.WithTimeout(context.Background(), endTime)
+		defer cancel()
+		if err := e.WaitEnd(ctx); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the profile's setup command %q ended with status %d; the workspace was stopped\nhint: carrel logs %s %s", s.Failed.Name, s.Failed.Exit, s.Status.Name, s.Failed.ID)
 }
 
 // wouldStart says what a workspace would be.

@@ -48,20 +48,17 @@ func execCommand(env *cmdenv.Env) *cobra.Command {
 	f := &commandFlags{}
 	var tty, noTTY bool
 	cmd := &cobra.Command{
-		Use:   "exec NAME [flags] -- COMMAND [ARG...]",
+		Use:   "exec NAME [flags] [--] COMMAND [ARG...]",
 		Short: "Run a command in a workspace that stays, and wait for its end",
 		Long: `Runs COMMAND in the running workspace NAME, with this terminal or these pipes. What
 it changes is a step of the history. It ends with this command: a signal is handed
 on, and when its caller is gone it is ended.
 ` + cmdline.CommandStatus,
-		Example: `  carrel exec dev -- make test
+		Example: `  carrel exec dev ls -la
   carrel exec dev --env DEBUG=1 -- npm run build
   git diff | carrel exec dev -- wc -l`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, argv, err := cmdline.NameAndCommand(cmd, args)
-			if err != nil {
-				return err
-			}
+			name, argv := cmdline.NameAndCommand(cmd, args)
 			if len(argv) == 0 {
 				return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
 			}
@@ -71,6 +68,7 @@ on, and when its caller is gone it is ended.
 		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	f.register(cmd)
+	cmdline.CommandAfterName(cmd)
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give it a terminal (default: if this is one)")
 	cmd.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "give it pipes")
 	return cmdline.ExplainFlagErrors(cmd)
@@ -109,7 +107,7 @@ func launchCommand(env *cmdenv.Env) *cobra.Command {
 	f := &commandFlags{}
 	var name, wait, desktopFile string
 	cmd := &cobra.Command{
-		Use:   "launch NAME [flags] -- COMMAND [ARG...]",
+		Use:   "launch NAME [flags] [--] COMMAND [ARG...]",
 		Short: "Start a command in a workspace that stays, and leave it running",
 		Long: `Starts COMMAND in the running workspace NAME and returns; what it writes is kept
 (carrel logs). With --wait exit it returns when the command has ended, with its
@@ -119,15 +117,13 @@ status. --desktop-file starts what a .desktop launcher names, without a shell.
   carrel launch dev --wait exit -- make
   carrel launch dev --desktop-file /usr/share/applications/org.gnome.gedit.desktop`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			workspace, argv, err := cmdline.NameAndCommand(cmd, args)
-			if err != nil {
-				return err
-			}
+			workspace, argv := cmdline.NameAndCommand(cmd, args)
 			return launchIn(env, cmd, f, workspace, argv, name, wait, desktopFile)
 		},
 		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	f.register(cmd)
+	cmdline.CommandAfterName(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "call the app so (default: the program's name)")
 	cmd.Flags().StringVar(&wait, "wait", "none", "return when it has started (none) or ended (exit)")
 	cmd.Flags().StringVar(&desktopFile, "desktop-file", "", "start what this .desktop launcher names; further words are its files")

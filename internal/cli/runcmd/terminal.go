@@ -33,15 +33,12 @@ func terminalStartCommand(env *cmdenv.Env) *cobra.Command {
 	var name string
 	var columns, rows int
 	cmd := &cobra.Command{
-		Use:     "start NAME [flags] [-- COMMAND [ARG...]]",
+		Use:     "start NAME [flags] [[--] COMMAND [ARG...]]",
 		Short:   "Start a terminal with your shell, or with COMMAND",
 		Long:    "Starts a terminal of 100 by 30 and prints its id.\n" + cmdline.CommandStatus,
 		Example: "  carrel terminal start dev\n  carrel terminal start dev --columns 120 --rows 40 -- claude",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			workspace, argv, err := cmdline.NameAndCommand(cmd, args)
-			if err != nil {
-				return err
-			}
+			workspace, argv := cmdline.NameAndCommand(cmd, args)
 			e, err := target.Named(env, workspace)
 			if err != nil {
 				return err
@@ -64,6 +61,7 @@ func terminalStartCommand(env *cmdenv.Env) *cobra.Command {
 		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	f.register(cmd)
+	cmdline.CommandAfterName(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "call the app so (default: the program's name)")
 	cmd.Flags().IntVar(&columns, "columns", 0, "its width")
 	cmd.Flags().IntVar(&rows, "rows", 0, "its height")

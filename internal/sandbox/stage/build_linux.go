@@ -39,6 +39,7 @@ type builder struct {
 	memory   map[uint64]bool // device numbers of file systems that we made
 	bound    map[string]int  // listeners below what is frozen, by their paths
 	packets  []int           // see packetSockets
+	copies   []int           // of Mount.Copies
 }
 
 func (b *builder) build() error {

@@ -115,10 +115,10 @@ func takePlan(l *link) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, failed("waiting for the plan", "", err)
 	}
-	if m.Kind != sandbox.MsgPlan || len(fds) != 4 {
+	if m.Kind != sandbox.MsgPlan || len(fds) != 4 && len(fds) != 5 {
 		return nil, failed("waiting for the plan", "", fmt.Errorf("message %q with %d descriptors", m.Kind, len(fds)))
 	}
-	for i, fd := range fds[1:] {
+	for i, fd := range fds[1:4] {
 		if err := unix.Dup3(fd, i, 0); err != nil {
 			return nil, failed("taking over standard descriptors", "", err)
 		}
@@ -130,6 +130,9 @@ func takePlan(l *link) (*sandbox.Plan, error) {
 		return nil, failed("reading the plan", "", err)
 	}
 	p, err := sandbox.DecodePlan(buf)
+	if err == nil && len(fds) == 5 {
+		p.Given = fds[4]
+	}
 	return p, failed("decoding the plan", "", err)
 }
 

@@ -54,6 +54,10 @@ func (b *builder) listeners(l *link) error {
 			return failed("listening inside on", want.Address, err)
 		}
 	}
+	for _, fd := range b.copies {
+		l.say(sandbox.Message{Kind: sandbox.MsgCopy}, fd)
+		unix.Close(fd)
+	}
 	if len(b.packets) > 0 {
 		l.say(sandbox.Message{Kind: sandbox.MsgPackets}, b.packets...)
 		for _, fd := range b.packets {

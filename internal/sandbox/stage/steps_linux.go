@@ -29,6 +29,8 @@ func (b *builder) step(m *sandbox.Mount) error {
 		err = b.self(m)
 	case sandbox.MountTmpfs:
 		err = b.tmpfs(m)
+	case sandbox.MountGiven:
+		err = given(b, m)
 	case sandbox.MountProc:
 		return b.procfs(m) // optional in a sense of its own
 	case sandbox.MountPts:
@@ -83,18 +85,15 @@ func (b *builder) bindFrom(src int, m *sandbox.Mount, attr uint64) error {
 	if m.Kind == sandbox.MountBind && m.Ino != 0 && (st.Ino != m.Ino || st.Dev != m.Dev) {
 		return failed("opening source", m.Source, errReplaced)
 	}
-	tree, err := unix.OpenTree(src, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
+	attr |= unix.MOUNT_ATTR_NOSUID
+	if m.ReadOnly {
+		attr |= unix.MOUNT_ATTR_RDONLY
+	}
+	tree, err := detached(src, m.Source, attr)
 	if err != nil {
-		return failed("cloning source", m.Source, err)
+		return err
 	}
 	defer unix.Close(tree)
-	set := &unix.MountAttr{Attr_set: attr | unix.MOUNT_ATTR_NOSUID}
-	if m.ReadOnly {
-		set.Attr_set |= unix.MOUNT_ATTR_RDONLY
-	}
-	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, set); err != nil {
-		return failed("restricting", m.Source, err)
-	}
 	return b.attach(tree, m.Target, st.Mode&unix.S_IFMT == unix.S_IFDIR)
 }
 
@@ -133,7 +132,36 @@ func (b *builder) tmpfs(m *sandbox.Mount) error {
 		return failed("opening the private directory for", m.Target, err)
 	}
 	defer unix.Close(src)
+	for range m.Copies {
+		tree, err := detached(src, m.Target, unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOSUID)
+		if err != nil {
+			return err
+		}
+		b.copies = append(b.copies, tree)
+	}
 	return b.bindFrom(src, &sandbox.Mount{Kind: sandbox.MountTmpfs, Source: m.Target, Target: m.Target}, unix.MOUNT_ATTR_NODEV)
+}
+
+// given attaches the mount that came with the plan.
+func given(b *builder, m *sandbox.Mount) error {
+	if b.plan.Given == 0 {
+		return failed("taking over the mount for", m.Target, unix.EBADF)
+	}
+	defer unix.Close(b.plan.Given)
+	return b.attach(b.plan.Given, m.Target, true)
+}
+
+// detached makes a detached mount of what is open.
+func detached(src int, source string, set uint64) (int, error) {
+	tree, err := unix.OpenTree(src, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
+	if err != nil {
+		return -1, failed("cloning source", source, err)
+	}
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: set}); err != nil {
+		unix.Close(tree)
+		return -1, failed("restricting", source, err)
+	}
+	return tree, nil
 }
 
 func (b *builder) fresh(m *sandbox.Mount, kind string, opts [][2]string) error {
