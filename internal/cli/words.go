@@ -14,7 +14,7 @@ import (
 
 // groups are the parts of the list of commands, and what is in each.
 var groups = []struct{ title, commands string }{
-	{"Run", "run shell explain doctor version"},
+	{"Run", "run shell explain doctor projects purge version"},
 	{"Undo", "history show diff undo redo discard du step"},
 	{"Policy", "config preset profile permissions import approvals approve deny denials audit"},
 	{"Network", "net links connect"},
