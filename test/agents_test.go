@@ -180,7 +180,7 @@ func (w *world) checkDay(name string, r result, m *fakemodel.Server) {
 	if !m.Heard(headless) {
 		w.t.Error("the prompt did not come to the model")
 	}
-	if out := w.fine("history"); !regexp.MustCompile(`(added|changed) +` + name + " ").MatchString(out) {
+	if out := w.fine("history"); !regexp.MustCompile(`(added|changed) +` + name + "[ :]").MatchString(out) {
 		w.t.Errorf("the history does not name the agent's work: %s", out)
 	}
 	w.checkRecord()
