@@ -70,7 +70,7 @@ func (u *undo) entryIn(roots []disk.Root, a *journal.Action) (dir int, name stri
 	if a.In == (journal.Object{}) {
 		return disk.ParentIn(roots, string(a.Path))
 	}
-	dir, err = u.objectsOf(a.In.Segment, false)
+	dir, err = u.ObjectsOf(a.In.Segment, false)
 	return dir, journal.ObjectName(a.In.Number), err
 }
 
@@ -241,7 +241,7 @@ func keepTimes(dir int) func() {
 }
 
 func (u *undo) object(o journal.Object) (int, string, error) {
-	dir, err := u.objectsOf(o.Segment, o.Segment == u.w.segment)
+	dir, err := u.ObjectsOf(o.Segment, o.Segment == u.w.segment)
 	return dir, journal.ObjectName(o.Number), err
 }
 
@@ -392,7 +392,7 @@ func (u *undo) rewrite(dir int, name string, a *journal.Action) error {
 		return err
 	}
 	defer unix.Close(from)
-	src, err := openToCopy(from, number)
+	src, err := disk.OpenToCopy(from, number)
 	if err != nil {
 		return errors.Join(errMissing, err)
 	}

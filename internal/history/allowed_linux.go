@@ -2,7 +2,10 @@ package history
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
@@ -54,11 +57,29 @@ func (u *undo) sides(roots []disk.Root, a *journal.Action, limit int64) (now, th
 	if a.Object == (journal.Object{}) {
 		return now, nil, nil
 	}
-	objects, err := u.objectsOf(a.Object.Segment, false)
+	objects, err := u.ObjectsOf(a.Object.Segment, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer unix.Close(objects)
 	then, err = readFile(objects, journal.ObjectName(a.Object.Number), limit)
 	return now, then, err
+}
+
+// readFile reads a regular file of no more than limit bytes.
+func readFile(dir int, name string, limit int64) ([]byte, error) {
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	if st, err := disk.StateAt(fd, "", 0); err != nil || st.Kind != journal.File {
+		return nil, errors.Join(err, errors.New("it is no file"))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("it is longer than %d bytes", limit)
+	}
+	return data, err
 }

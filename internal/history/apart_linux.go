@@ -207,13 +207,13 @@ func swapApart(dir int, name string, objects int, number string, a *journal.Acti
 
 // finishSwap removes what was copied, when the copy has its place on the disk.
 func finishSwap(dir int, objects int, number, away string) error {
-	if err := syncPinned(dir); err != nil {
+	if err := disk.SyncNames(dir); err != nil {
 		return err
 	}
 	if err := disk.RenameOver(objects, away, objects, number); err != nil && err != unix.ENOENT {
 		return err
 	}
-	if err := syncPinned(objects); err != nil {
+	if err := disk.SyncNames(objects); err != nil {
 		return err
 	}
 	return disk.UnlinkAt(dir, away, 0)
@@ -331,7 +331,7 @@ func copyAny(dir int, name string, to int, as, temp string) error {
 
 // copyFile copies a regular file with its metadata to a name that is free.
 func copyFile(dir int, name string, to int, as, temp string) error {
-	fd, err := openToCopy(dir, name)
+	fd, err := disk.OpenToCopy(dir, name)
 	if err != nil {
 		return err
 	}
@@ -347,25 +347,6 @@ func copyFile(dir int, name string, to int, as, temp string) error {
 		return err
 	}
 	return settle(to, temp, as, &st, copyTo(fd, to, temp, nil))
-}
-
-// openToCopy opens a file for reading, also one whose mode forbids it: that is
-// another one for a moment.
-func openToCopy(dir int, name string) (int, error) {
-	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY)
-	if err != unix.EACCES {
-		return fd, err
-	}
-	pin, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(pin)
-	if st, err := disk.StateAt(pin, "", 0); err != nil || st.Kind != journal.File {
-		return -1, errors.Join(err, disk.ErrChanged)
-	}
-	defer disk.Widened(pin, 0o400)()
-	return disk.OpenAt(dir, name, unix.O_RDONLY)
 }
 
 // clearAway removes a copy that was interrupted.
@@ -384,7 +365,7 @@ func settle(to int, temp, as string, st *journal.State, err error) error {
 	}
 	if err == nil {
 		if err = disk.RenameNew(to, temp, to, as); err == nil {
-			return syncPinned(to)
+			return disk.SyncNames(to)
 		}
 	}
 	_ = disk.UnlinkAt(to, temp, 0)
@@ -416,7 +397,7 @@ func (p *present) crosses(path string) bool {
 	}
 	defer unix.Close(dir)
 	here, at, err := disk.MountedAt(dir, "", 0)
-	kept, in, e := disk.MountedAt(p.store.fd, "", 0)
+	kept, in, e := disk.MountedAt(p.store.FD(), "", 0)
 	if at == 0 || in == 0 {
 		at, in = here.ID.Dev, kept.ID.Dev
 	}

@@ -59,13 +59,13 @@ func TestKeepBothLongNames(t *testing.T) {
 				}
 			}
 			if fails {
-				objects, err := os.ReadDir(d.store.path + "/objects")
+				objects, err := os.ReadDir(d.store.Dir() + "/objects")
 				if err != nil || len(objects) != 1 {
 					t.Fatal(err, objects)
 				}
 				l := d.read(t)
 				pre, _ := l.Steps[0].PreOf(d.at("dir/f"))
-				if err := os.Remove(d.store.path + "/objects/" + objects[0].Name() + "/" + journal.ObjectName(pre.Object.Number)); err != nil {
+				if err := os.Remove(d.store.Dir() + "/objects/" + objects[0].Name() + "/" + journal.ObjectName(pre.Object.Number)); err != nil {
 					t.Fatal(err)
 				}
 			}

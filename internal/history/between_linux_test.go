@@ -20,7 +20,7 @@ func (d *desk) betweens(t testing.TB, s *steplog.Step) map[string]string {
 		text, err := "", error(nil)
 		if p.Object != (journal.Object{}) {
 			var data []byte
-			data, err = os.ReadFile(d.store.path + "/objects/" + p.Object.Segment + "/" + journal.ObjectName(p.Object.Number))
+			data, err = os.ReadFile(d.store.Dir() + "/objects/" + p.Object.Segment + "/" + journal.ObjectName(p.Object.Number))
 			text = string(data)
 		}
 		if err != nil || int64(len(text)) != p.State.Size {

@@ -15,7 +15,7 @@ import (
 
 // relate reads what the steps of the request say, and all that came after the oldest.
 func (u *undo) relate() error {
-	u.known, u.changed = relate.New(u.keptAsLeft), make(map[uint64][]graph.Transition)
+	u.known, u.changed = relate.New(u.KeptAsLeft), make(map[uint64][]graph.Transition)
 	u.known.Betweens = u.log.Betweens
 	for _, at := range u.req.Roots {
 		u.known.RootNode(at)
@@ -157,7 +157,7 @@ func (u *undo) decide(roots []disk.Root, steps []*steplog.Step, fresh func() jou
 
 func (u *undo) decideAs(mode journal.Mode, roots []disk.Root, steps []*steplog.Step, fresh func() journal.Object) (*decided, error) {
 	ts := u.known.Alike(u.transitions(steps))
-	now, err := u.Store.look(u.known, roots, ts, u.whole)
+	now, err := lookAround(u.Store, u.known, roots, ts, u.whole)
 	if err != nil {
 		return nil, err
 	}

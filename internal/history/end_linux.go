@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/store"
 
 	"golang.org/x/sys/unix"
 )
@@ -177,10 +178,10 @@ func (w *Writer) Close() error {
 			return errors.Join(err, w.log.Close())
 		}
 	}
-	w.store.markClosed(w.segment)
+	w.store.MarkClosed(w.segment)
 	err := w.seal()
 	if err == nil {
-		w.store.learn(w.segment)
+		w.store.IndexSegment(w.segment)
 	}
 	return err
 }
@@ -196,7 +197,7 @@ func (w *Writer) seal() error {
 	defer unix.Close(fd)
 	err = w.log.Close()
 	if err == nil {
-		seal(fd)
+		store.Seal(fd)
 	}
 	return err
 }

@@ -89,7 +89,7 @@ func (w *Writer) endUndo(p *Plan, left []journal.Bytes) error {
 // endBeyond looks at a file that only has names outside by now, by its link in the
 // store.
 func (w *Writer) endBeyond(b *journal.Beyond) error {
-	st, err := w.store.stored(b.Link)
+	st, err := w.store.Stored(b.Link)
 	if err != nil || st.Kind == journal.Absent {
 		return err
 	}

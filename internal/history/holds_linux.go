@@ -26,5 +26,5 @@ func (p *present) Holds(n graph.Node, v graph.Version) bool {
 	}
 	defer unix.Close(dir)
 	sum := disk.SumAt(dir, name, &st, "")
-	return len(sum) > 0 && p.store.isSum(x.Object, sum)
+	return len(sum) > 0 && p.store.HasSum(x.Object, sum)
 }

@@ -28,12 +28,12 @@ func (d *desk) ignore(names ...string) func(path string) bool {
 // objects counts the preimages that are kept.
 func (d *desk) objects(t testing.TB) (n int) {
 	t.Helper()
-	segments, err := os.ReadDir(d.store.path + "/objects")
+	segments, err := os.ReadDir(d.store.Dir() + "/objects")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range segments {
-		all, err := os.ReadDir(d.store.path + "/objects/" + s.Name())
+		all, err := os.ReadDir(d.store.Dir() + "/objects/" + s.Name())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,7 +107,7 @@ func (w *Writer) storeNew(o *object, s *slot, at string, st *journal.State, leav
 		copied.giveBack()
 		return number, err
 	}
-	w.store.grown(st.Size)
+	w.store.AddEstimate(st.Size)
 	w.kept++
 	w.fresh = append(w.fresh, number)
 	return number, nil
@@ -272,7 +272,7 @@ func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
 	if linked {
 		w.kept++
 		w.fresh = append(w.fresh, number)
-		w.store.grown(st.Size)
+		w.store.AddEstimate(st.Size)
 	}
 	o.meta, o.held, o.found = true, number, found
 	g.holder = o

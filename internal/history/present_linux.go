@@ -11,6 +11,7 @@ import (
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/store"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +21,7 @@ import (
 // them, compared with the trees. It implements [graph.Present].
 type present struct {
 	*relate.Relations
-	store   *Store
+	store   *store.Store
 	roots   []disk.Root
 	at      map[graph.Place]*seenAt
 	dirs    map[graph.Node]dirNow
@@ -59,9 +60,9 @@ type nodeNow struct {
 	unmet   int
 }
 
-// look looks at all that transitions speak of, and at what the whole request finds out of
+// lookAround looks at all that transitions speak of, and at what the whole request finds out of
 // place: a node may be found at an entry that it has no name by yet.
-func (s *Store) look(r *relate.Relations, roots []disk.Root, ts []graph.Transition, of whole) (*present, error) {
+func lookAround(s *store.Store, r *relate.Relations, roots []disk.Root, ts []graph.Transition, of whole) (*present, error) {
 	p := &present{
 		Relations: r, store: s, roots: roots, whole: of,
 		at: make(map[graph.Place]*seenAt), dirs: make(map[graph.Node]dirNow), nodes: make(map[graph.Node]*nodeNow),
@@ -206,7 +207,8 @@ func (p *present) nodeOf(at graph.Place, st *journal.State) graph.Node {
 // sameAgain reports whether another file at an entry is the same to everybody: saved
 // once more as editors do, with the content that it had.
 func (p *present) sameAgain(n *relate.Node, at graph.Place, st *journal.State) bool {
-	if st.Kind != journal.File || n.State.Links != 1 || len(n.Names) != 1 || len(n.Anchors) > 0 || !alike(st, &n.State) || !journal.SameXattrs(st, &n.State) {
+	if st.Kind != journal.File || n.State.Links != 1 || len(n.Names) != 1 || len(n.Anchors) > 0 ||
+		!journal.Interchangeable(st, &n.State) || !journal.SameXattrs(st, &n.State) {
 		return false
 	}
 	dir, name, err := disk.ParentIn(p.roots, p.path(at))
@@ -416,7 +418,7 @@ func (p *present) keeping(v graph.Version) (graph.Keeping, string) {
 		if st := p.stored(x.Object); st.Kind != journal.File || st.Size != x.State.Size {
 			return graph.Lost, errMissing.Error()
 		}
-		if len(x.State.Sum) > 0 && !p.store.isSum(x.Object, x.State.Sum) {
+		if len(x.State.Sum) > 0 && !p.store.HasSum(x.Object, x.State.Sum) {
 			return graph.Lost, errMissing.Error()
 		}
 		return graph.InObject, ""

@@ -37,7 +37,7 @@ func (w *Writer) append(r *journal.Record) error {
 		err = disk.Try("record")
 	}
 	if err == nil {
-		r.Stamp, err = w.store.stamp()
+		r.Stamp, err = w.store.Stamp()
 	}
 	now := time.Now()
 	if err == nil && now.Sub(w.seen) > aliveFor {
@@ -83,7 +83,7 @@ func (w *Writer) alive() error {
 			return err
 		}
 		if st.Nlink == 0 {
-			return fmt.Errorf("somebody removed it from %q meanwhile: %w", w.store.path, unix.EIO)
+			return fmt.Errorf("somebody removed it from %q meanwhile: %w", w.store.Dir(), unix.EIO)
 		}
 	}
 	return nil

@@ -9,31 +9,32 @@ import (
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/store"
 
 	"golang.org/x/sys/unix"
 )
 
-// Recover closes the steps whose writers were killed: what they left is looked at
+// recoverIn closes the steps whose writers were killed: what they left is looked at
 // now. An undo that was interrupted is finished, if all that it changes is in the
 // roots. It says which steps it closed; what it cannot close stays as it is, and
 // the error says why. It does nothing while somebody writes.
-func (s *Store) Recover(roots []string) (closed []uint64, err error) {
+func recoverIn(s *store.Store, roots []string) (closed []uint64, err error) {
 	l, err := s.Survey()
 	if err != nil {
 		return nil, err
 	}
-	closed, _, err = s.recoverSeen(l, roots)
+	closed, _, err = recoverSeen(s, l, roots)
 	return closed, err
 }
 
-// RecoverAndSurvey gives with what Recover does the steps as they are afterwards. Where
+// recoverAndSurvey gives with what Recover does the steps as they are afterwards. Where
 // nothing was to be done, which is most often, they are read once. failed is the error
 // of Recover.
-func (s *Store) RecoverAndSurvey(roots []string) (l *Log, closed []uint64, failed, err error) {
+func recoverAndSurvey(s *store.Store, roots []string) (l *store.Log, closed []uint64, failed, err error) {
 	if l, err = s.Survey(); err != nil {
 		return nil, nil, nil, err
 	}
-	closed, tried, failed := s.recoverSeen(l, roots)
+	closed, tried, failed := recoverSeen(s, l, roots)
 	if tried {
 		l, err = s.Survey()
 	}
@@ -42,25 +43,25 @@ func (s *Store) RecoverAndSurvey(roots []string) (l *Log, closed []uint64, faile
 
 // recoverSeen is Recover with the steps as they were a moment ago; tried says that they
 // may be others now.
-func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool, err error) {
+func recoverSeen(s *store.Store, l *store.Log, roots []string) (closed []uint64, tried bool, err error) {
 	if len(l.Interrupted()) == 0 {
 		if unfinished, err := s.Unfinished(); err != nil || !unfinished {
 			return nil, false, err
 		}
 	}
-	if err := s.alone(); err != nil {
-		if errors.Is(err, ErrBusy) && len(l.Interrupted()) == 0 {
+	if err := s.LockExclusive(); err != nil {
+		if errors.Is(err, store.ErrBusy) && len(l.Interrupted()) == 0 {
 			return nil, false, nil
 		}
 		return nil, true, err
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	if l, err = s.Read(); err != nil { // somebody may have done it in between
 		return nil, true, err
 	}
 	defer func() {
 		if err == nil {
-			err = s.closeAll(l) // nobody writes: we are alone
+			err = s.CloseSegments(l) // nobody writes: we are alone
 		}
 	}()
 	seen := make(map[uint64]bool)
@@ -73,9 +74,9 @@ func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool
 		var e error
 		if st.Undoes() {
 			var more []uint64
-			more, e = s.goOn(l, st, roots)
+			more, e = goOn(s, l, st, roots)
 			closed = append(closed, more...)
-		} else if e = s.recover(st, l, roots); e == nil {
+		} else if e = closeStep(s, st, l, roots); e == nil {
 			closed = append(closed, st.Number)
 		}
 		if e != nil {
@@ -87,19 +88,19 @@ func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool
 	}
 }
 
-// recover closes a step of a run.
-func (s *Store) recover(st *steplog.Step, l *Log, roots []string) error {
+// closeStep closes a step of a run.
+func closeStep(s *store.Store, st *steplog.Step, l *store.Log, roots []string) error {
 	if st.Begin.Roots == nil {
 		for _, r := range roots {
 			st.Begin.Roots = append(st.Begin.Roots, journal.Bytes(r))
 		}
 	}
-	w, err := s.reopen(st, l)
+	w, err := reopen(s, st, l)
 	if err != nil {
 		return err
 	}
 	defer w.drop()
-	w.killed = s.begunNow(st.Segment)
+	w.killed = s.BegunThisBoot(st.Segment)
 	w.replay(st)
 	if err := w.stayed(st); err != nil {
 		return err
@@ -127,32 +128,23 @@ func (s *Store) recover(st *steplog.Step, l *Log, roots []string) error {
 
 // reopen gives a writer for what is missing of a step: behind the last whole
 // record of its segment.
-func (s *Store) reopen(st *steplog.Step, l *Log) (*Writer, error) {
-	if err := s.raiseFormat(); err != nil {
-		return nil, err
-	}
-	f, err := s.file("journal/"+st.Segment, os.O_RDWR)
+func reopen(s *store.Store, st *steplog.Step, l *store.Log) (*Writer, error) {
+	g, err := s.ReopenSegment(st.Segment)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: st, others: l, groups: make(map[journal.ID]*group), ours: make(map[journal.ID]bool)}
-	whole := false
-	defer func() {
-		if !whole {
-			w.drop()
-		}
-	}()
-	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-		err = w.continueAt(st, l)
+	w := &Writer{
+		store: s, segment: g.Name, file: g.Journal, objects: g.Objects, step: st.Number, later: st, others: l,
+		groups: make(map[journal.ID]*group), ours: make(map[journal.ID]bool),
 	}
-	if err != nil {
+	if err := w.continueAt(st, l); err != nil {
+		w.drop()
 		return nil, err
 	}
-	whole = true
 	return w, nil
 }
 
-func (w *Writer) continueAt(st *steplog.Step, l *Log) error {
+func (w *Writer) continueAt(st *steplog.Step, l *store.Log) error {
 	if time.Now().UnixNano() > st.Alive { // else the clock was set back: anything may have been changed since
 		w.last = st.Alive
 	}
@@ -160,10 +152,6 @@ func (w *Writer) continueAt(st *steplog.Step, l *Log) error {
 		return err
 	}
 	w.log = disk.ContinueLog(w.file, st.Whole)
-	var err error
-	if w.objects, err = w.store.objectsOf(w.segment, true); err != nil {
-		return err
-	}
 	for n := range l.Referenced(w.segment) {
 		w.next = max(w.next, n)
 	}
@@ -244,8 +232,8 @@ func (w *Writer) stayed(st *steplog.Step) error {
 
 // sweep removes objects of which no journal knows: the record was not written
 // any more, so the change was not made.
-func (w *Writer) sweep(l *Log) {
-	known, killed := l.Referenced(w.segment), w.store.begunNow(w.segment)
+func (w *Writer) sweep(l *store.Log) {
+	known, killed := l.Referenced(w.segment), w.store.BegunThisBoot(w.segment)
 	present, err := w.numbers()
 	if err != nil {
 		return
@@ -268,7 +256,7 @@ func (w *Writer) sweep(l *Log) {
 
 // touch notes a file that gets another time of change, as a link to it goes, where
 // a step says what that was.
-func (w *Writer) touch(l *Log, id journal.ID) error {
+func (w *Writer) touch(l *store.Log, id journal.ID) error {
 	for _, st := range l.Steps {
 		for _, q := range st.Posts() {
 			if q.State.ID != id {
@@ -301,7 +289,7 @@ func (w *Writer) numbers() (out []uint64, err error) {
 	defer d.Close()
 	names, err := d.Readdirnames(-1)
 	for _, name := range names {
-		if n, ok := objectNumber(name); ok {
+		if n, ok := journal.ObjectNumber(name); ok {
 			out = append(out, n)
 		}
 	}

@@ -9,24 +9,25 @@ import (
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/store"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
 )
 
 // goOn finishes an undo that was interrupted, and what was to be done after it.
-func (s *Store) goOn(l *Log, st *steplog.Step, roots []string) (closed []uint64, err error) {
+func goOn(s *store.Store, l *store.Log, st *steplog.Step, roots []string) (closed []uint64, err error) {
 	if at := outside(st, roots); at != "" {
 		return nil, fmt.Errorf("it changes %q, which is in no place that may be changed here", at)
 	}
-	w, err := s.reopen(st, l)
+	w, err := reopen(s, st, l)
 	if err != nil {
 		return nil, err
 	}
 	defer w.drop()
 	left := 0
 	if st.Open() {
-		if left, err = s.resume(w, st, l); err != nil {
+		if left, err = resume(s, w, st, l); err != nil {
 			return nil, err
 		}
 		closed = append(closed, st.Number)
@@ -37,7 +38,7 @@ func (s *Store) goOn(l *Log, st *steplog.Step, roots []string) (closed []uint64,
 	}
 	if left == 0 {
 		var done bool
-		if done, err = s.rest(w, st, roots); done || err != nil {
+		if done, err = rest(s, w, st, roots); done || err != nil {
 			return closed, err
 		}
 	}
@@ -69,7 +70,7 @@ func outside(st *steplog.Step, roots []string) string {
 
 // resume finishes one step of an undo: what was done of its plan is found done.
 // What somebody changed meanwhile is left alone.
-func (s *Store) resume(w *Writer, st *steplog.Step, l *Log) (left int, err error) {
+func resume(s *store.Store, w *Writer, st *steplog.Step, l *store.Log) (left int, err error) {
 	if !st.Ready {
 		if err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Aborted: true}}); err != nil {
 			return 0, err
@@ -200,7 +201,7 @@ func inTheWay(err error) bool {
 }
 
 // rest takes back the steps that an undo had still to do; done says that it did.
-func (s *Store) rest(w *Writer, st *steplog.Step, roots []string) (done bool, err error) {
+func rest(s *store.Store, w *Writer, st *steplog.Step, roots []string) (done bool, err error) {
 	l, err := s.Read()
 	if err != nil {
 		return false, err
@@ -209,7 +210,7 @@ func (s *Store) rest(w *Writer, st *steplog.Step, roots []string) (done bool, er
 	for _, p := range st.Begin.Paths {
 		req.Paths = append(req.Paths, string(p))
 	}
-	u, err := s.newUndo(l, req)
+	u, err := newUndo(s, l, req)
 	if err != nil {
 		return false, nil // somebody took them back in another way
 	}

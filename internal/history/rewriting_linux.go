@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 
+	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 
 	"golang.org/x/sys/unix"
@@ -42,7 +43,7 @@ func (u *undo) rewriting(dir int, name string, kept int, number string, a *journ
 
 // openPlain opens a file for reading, whatever its mode is.
 func openPlain(dir int, name string) (*os.File, error) {
-	fd, err := openToCopy(dir, name)
+	fd, err := disk.OpenToCopy(dir, name)
 	if err != nil {
 		return nil, err
 	}

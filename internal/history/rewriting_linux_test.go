@@ -78,7 +78,7 @@ func TestEditAfterAKilledRewrite(t *testing.T) {
 		}
 		d.recover(t)
 		got, _ := os.ReadFile(d.at("l1"))
-		kept, _ := filepath.Glob(d.store.path + "/objects/*/*")
+		kept, _ := filepath.Glob(d.store.Dir() + "/objects/*/*")
 		for _, name := range kept {
 			text, _ := os.ReadFile(name)
 			got = append(got, text...)

@@ -6,13 +6,14 @@ import (
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/store"
 )
 
 // SoFar looks at what an open step has come to by now, so that it can be told like
 // one that is closed: its Posts are what is there at this moment. Nothing is written,
 // and whoever writes the step goes on meanwhile. The step must not be used for an undo
 // afterwards: its own end says what it left.
-func (l *Log) SoFar(st *steplog.Step) error {
+func SoFar(l *store.Log, st *steplog.Step) error {
 	if !st.Open() || st.Undoes() {
 		return nil
 	}

@@ -1,9 +1,7 @@
 package history
 
 import (
-	"errors"
 	"fmt"
-	"path/filepath"
 
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
@@ -52,7 +50,7 @@ func (w *Writer) syncJournal() error {
 func (w *Writer) bringJournal() error {
 	if !w.placed.Load() {
 		for _, name := range []string{"open", "journal"} {
-			if err := w.store.syncDirectory(name); err != nil && err != unix.ENOENT { // lost with the power
+			if err := w.store.SyncDirectory(name); err != nil && err != unix.ENOENT { // lost with the power
 				return err
 			}
 		}
@@ -68,7 +66,7 @@ func (w *Writer) syncObjects(objects []uint64) error {
 		return nil
 	}
 	if len(objects) > manyObjects {
-		return disk.SyncAll(w.store.fd)
+		return disk.SyncAll(w.store.FD())
 	}
 	for _, n := range objects {
 		st, err := disk.StateAt(w.objects, journal.ObjectName(n), 0)
@@ -78,14 +76,14 @@ func (w *Writer) syncObjects(objects []uint64) error {
 		case st.Kind == journal.Absent:
 			continue // it stayed after all
 		case st.Kind != journal.File: // a link or a FIFO, which cannot be synced by itself
-			return disk.SyncAll(w.store.fd)
+			return disk.SyncAll(w.store.FD())
 		}
 		fd, err := unix.Openat(w.objects, journal.ObjectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		switch {
 		case err == unix.ENOENT:
 			continue // it stayed after all
 		case err == unix.EACCES:
-			return disk.SyncAll(w.store.fd) // its owner may not read it
+			return disk.SyncAll(w.store.FD()) // its owner may not read it
 		case err == nil:
 			err = disk.SyncFile(fd)
 			unix.Close(fd)
@@ -100,10 +98,10 @@ func (w *Writer) syncObjects(objects []uint64) error {
 // syncShelf brings the names of objects to the disk, the first time with that of their
 // directory.
 func (w *Writer) syncShelf() error {
-	if err := syncPinned(w.objects); err != nil || w.shelved.Load() {
+	if err := disk.SyncNames(w.objects); err != nil || w.shelved.Load() {
 		return err
 	}
-	err := w.store.syncDirectory("objects")
+	err := w.store.SyncDirectory("objects")
 	w.shelved.Store(err == nil)
 	return err
 }
@@ -116,61 +114,9 @@ func (w *Writer) syncTrees() error {
 			continue
 		}
 		done[r.ID.Dev] = true
-		if err := withPinned(r.FD, disk.SyncAll); err != nil {
+		if err := disk.Reopened(r.FD, disk.SyncAll); err != nil {
 			return err
 		}
 	}
-	return disk.SyncAll(w.store.fd)
-}
-
-// syncDirectory brings the names in a directory of the store to the disk.
-func (s *Store) syncDirectory(name string) error {
-	fd, err := s.directory(name)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return syncPinned(fd)
-}
-
-// syncPinned brings the names in a directory to the disk; where it may not be read,
-// with all else there.
-func syncPinned(dir int) error {
-	err := withPinned(dir, disk.SyncFile)
-	if err != unix.EACCES {
-		return err
-	}
-	up, err := unix.Openat(dir, "..", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(up)
-	return disk.SyncAll(up)
-}
-
-// withPinned opens a directory that is pinned for paths only.
-func withPinned(dir int, do func(fd int) error) error {
-	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return do(fd)
-}
-
-// syncAbove brings the directories to the disk that lead to a new store. What may
-// not be read was not made by this user.
-func syncAbove(dir string) error {
-	for dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			err = disk.SyncFile(fd)
-			unix.Close(fd)
-		}
-		if err != nil && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EROFS) {
-			return err
-		}
-	}
-	return nil
+	return disk.SyncAll(w.store.FD())
 }

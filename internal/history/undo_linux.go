@@ -13,12 +13,13 @@ import (
 	"carrel/internal/history/journal"
 	"carrel/internal/history/relate"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/store"
 )
 
 // undo is one request under way.
 type undo struct {
-	*Store
-	log      *Log
+	*store.Store
+	log      *store.Log
 	req      Request
 	w        *Writer
 	steps    []*steplog.Step // newest first
@@ -45,7 +46,7 @@ type undo struct {
 	promised *graph.Decision // on all steps together, before any is taken back
 }
 
-func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
+func newUndo(s *store.Store, l *store.Log, req Request) (*undo, error) {
 	u := &undo{Store: s, log: l, req: req, set: make(map[uint64]bool)}
 	for _, n := range req.Steps {
 		st := l.Step(n)
@@ -81,10 +82,10 @@ func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
 	return u, u.relate()
 }
 
-// Preview says what a request would do, and what is in its way, also with the error
+// previewOf says what a request would do, and what is in its way, also with the error
 // of what it is not allowed to do. Nothing is changed.
-func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
-	u, err := s.newUndo(l, req)
+func previewOf(s *store.Store, l *store.Log, req Request) (*Preview, error) {
+	u, err := newUndo(s, l, req)
 	if err != nil {
 		return nil, err
 	}
@@ -136,14 +137,14 @@ func (u *undo) preview(roots []disk.Root) (*Preview, error) {
 	return v, u.relate() // what was looked at is no part of what the steps say
 }
 
-// Undo does what a request says, or nothing: an error that comes in the middle
+// undoSteps does what a request says, or nothing: an error that comes in the middle
 // takes back what was done. Each step is taken back by a step of its own.
-func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
-	if err := s.alone(); err != nil {
+func undoSteps(s *store.Store, l *store.Log, req Request) (*Preview, error) {
+	if err := s.LockExclusive(); err != nil {
 		return nil, err
 	}
-	s.unlock() // a writer takes it in the next moment
-	u, err := s.newUndo(l, req)
+	s.Unlock() // a writer takes it in the next moment
+	u, err := newUndo(s, l, req)
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +155,8 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	}
 	v, err := u.preview(roots)
 	if err != nil || u.refused != nil {
-		if s.disturbed(l) { // what is in the way may be what another undo is at
-			return nil, ErrChanged
+		if disturbed(s, l) { // what is in the way may be what another undo is at
+			return nil, store.ErrChanged
 		}
 		return v, cmp.Or(err, u.refused)
 	}
@@ -163,28 +164,29 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 		return v, err
 	}
 	u.losing = v.incomplete()
-	if u.w, err = s.NewWriter("undo", req.Roots); err != nil {
+	if u.w, err = newWriter(s, "undo", req.Roots); err != nil {
 		return v, err
 	}
 	defer u.w.Close()
-	u.w.ignored = nil                 // whatever it takes is kept
-	if err := s.alone(); err != nil { // an upgrade: only if nobody else shares it
+	u.w.ignored = nil                         // whatever it takes is kept
+	if err := s.LockExclusive(); err != nil { // an upgrade: only if nobody else shares it
 		return v, err
 	}
-	if n, err := s.stamp(); err != nil || n != l.Counted+2 { // the writer took one
-		return v, errors.Join(err, ErrChanged)
+	if n, err := s.Stamp(); err != nil || n != l.Counted+2 { // the writer took one
+		return v, errors.Join(err, store.ErrChanged)
 	}
 	u.roots = roots
 	return v, u.all()
 }
 
 // disturbed reports whether another process changes the history, or has since it was read.
-func (s *Store) disturbed(l *Log) (is bool) {
-	if s.alone() != nil {
+func disturbed(s *store.Store, l *store.Log) bool {
+	if s.LockExclusive() != nil {
 		return true
 	}
-	defer s.unlock()
-	return s.mappedCounters(func() { is = s.counters[0].Load() > l.Counted }) == nil && is
+	defer s.Unlock()
+	n, err := s.LastStamp()
+	return err == nil && n > l.Counted
 }
 
 // all takes the steps back, newest first, and each to what it had found: so every state
@@ -299,7 +301,7 @@ func (u *undo) one(st *steplog.Step, rest []*steplog.Step) error {
 		u.w.step, u.w.unfinished = 0, true
 		return fmt.Errorf("writing down what was restored: %w; %w", err, errUnfinished)
 	}
-	u.grown(p.growth())
+	u.AddEstimate(p.growth())
 	u.did = append(u.did, did{p, number})
 	if u.known != nil {
 		u.leave()
@@ -473,4 +475,21 @@ func (u *undo) run(actions []journal.Action) (int, error) {
 		}
 	}
 	return len(actions), nil
+}
+
+// growth is by how much an undo makes the store larger, as far as its plan knows.
+func (p *Plan) growth() (n int64) {
+	for i := range p.actions {
+		a := &p.actions[i]
+		switch a.Verb {
+		case journal.Take:
+			n += max(0, a.State.Size)
+		case journal.Put:
+			n -= max(0, a.State.Size)
+		case journal.Swap:
+			was, _ := p.Step.PreOf(string(a.Path))
+			n += a.State.Size - was.State.Size
+		}
+	}
+	return n
 }

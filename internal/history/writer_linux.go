@@ -12,6 +12,7 @@ import (
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/store"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +20,7 @@ import (
 // Writer writes one segment. Before and After are called concurrently, for a
 // rename, an exchange or a link with no other change on the way.
 type Writer struct {
-	store   *Store
+	store   *store.Store
 	segment string
 	log     *disk.AppendLog
 	file    *os.File
@@ -39,7 +40,7 @@ type Writer struct {
 	frame      []byte
 	later      *steplog.Step       // it is closed by another process, after its writer was killed: what is known of it
 	anchored   map[uint64]int      // of a step of a killed writer: how many paths refer to a link in the store
-	others     *Log                // all steps that are known then
+	others     *store.Log          // all steps that are known then
 	last       int64               // when that wrote its last record, in nanoseconds since 1970
 	ours       map[journal.ID]bool // their time of change is that of closing the step
 	owed       []*journal.Record   // what could not be written down of a change that was not made
@@ -72,53 +73,28 @@ type Writer struct {
 	safe     int64       // bytes of the journal that are on the disk, for the next record
 }
 
-// NewWriter begins a segment. roots are the places whose changes are told,
+// newWriter begins a segment. roots are the places whose changes are told,
 // canonical; run names the run.
-func (s *Store) NewWriter(run string, roots []string) (*Writer, error) {
-	if err := s.share(); err != nil {
+func newWriter(s *store.Store, run string, roots []string) (*Writer, error) {
+	if err := s.Share(); err != nil {
 		return nil, fmt.Errorf("writing history: %w", err)
 	}
-	w := &Writer{store: s, objects: -1, ignored: s.ignored}
-	whole := false
-	defer func() {
-		if !whole {
-			w.abandon()
-		}
-	}()
-	err := s.catchUp()
-	stamp := uint64(0)
+	w := &Writer{store: s, objects: -1, ignored: s.Ignored()}
+	g, err := s.NewSegment(run)
 	if err == nil {
-		stamp, err = s.stamp()
-	}
-	if err == nil {
-		w.segment = journal.SegmentName(stamp, run)
+		w.segment, w.file, w.objects = g.Name, g.Journal, g.Objects
+		w.log = disk.NewAppendLog(w.file)
 		err = w.open(roots)
 	}
 	if err != nil {
+		w.abandon()
 		return nil, fmt.Errorf("writing history: %w", err)
 	}
-	whole = true
 	return w, nil
 }
 
+// open pins the roots.
 func (w *Writer) open(roots []string) error {
-	if err := w.store.raiseFormat(); err != nil {
-		return err
-	}
-	file, err := w.store.file("journal/"+w.segment, os.O_RDWR|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	w.file, w.log = file, disk.NewAppendLog(file)
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return err
-	}
-	if err := w.store.markOpen(w.segment); err != nil {
-		return err
-	}
-	if w.objects, err = w.store.objectsOf(w.segment, true); err != nil {
-		return err
-	}
 	for _, path := range roots {
 		r, err := disk.OpenRoot(path)
 		if err != nil {
@@ -149,7 +125,7 @@ func (w *Writer) abandon() {
 		w.log.Unmap() // the lock lasts as long as that
 		w.file.Close()
 	}
-	w.store.unlock()
+	w.store.Unlock()
 }
 
 // Segment names what is written, for [Store.ReadSegment].
@@ -175,7 +151,7 @@ func (w *Writer) Begin(b journal.Begin) (uint64, error) {
 		b.Roots, b.Devices = append(b.Roots, journal.Bytes(r.Path)), append(b.Devices, r.ID.Dev)
 	}
 	b.Time = time.Now().UnixNano()
-	number, err := w.store.number()
+	number, err := w.store.NextNumber()
 	if err != nil {
 		return 0, err
 	}

@@ -18,8 +18,8 @@ const (
 // Where these bounds do not hold yet. Each number only goes down: who makes one of these
 // smaller writes the new one here.
 var (
-	roomLines = map[string]int{"internal/history": 11840}
-	roomFiles = map[string]int{"internal/history": 74}
+	roomLines = map[string]int{"internal/history": 9352}
+	roomFiles = map[string]int{"internal/history": 57}
 	methods   = map[string]int{
 		"bench.bench":                    77,
 		"internal/broker.worker":         152,
@@ -30,7 +30,7 @@ var (
 		"internal/guard.Decider":         83,
 		"internal/gui.Desktop":           42,
 		"internal/history/steplog.Step":  39,
-		"internal/history.Store":         84,
+		"internal/history/store.Store":   76,
 		"internal/history.Writer":        165,
 		"internal/history.present":       49,
 		"internal/history.undo":          74,

@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"errors"
@@ -153,9 +153,9 @@ func (x *index) confirms(s *Store, name string) bool {
 	return err == nil && string(fresh.learned) == string(journal.AppendFrame(nil, []byte(x.of[name])))
 }
 
-// learn adds a segment to the file, once its writer has closed it. A long one is left to
+// IndexSegment adds a segment to the file, once its writer has closed it. A long one is left to
 // the next survey.
-func (s *Store) learn(name string) {
+func (s *Store) IndexSegment(name string) {
 	if size, err := s.SegmentSize(name); err != nil || size > maxLearned {
 		return
 	}

@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"errors"
@@ -58,7 +58,7 @@ func (r *remover) sweepJournals() error {
 		}
 		r.out.Freed.Disk += e.is.disk
 		if !r.dry {
-			r.markClosed(e.name)
+			r.MarkClosed(e.name)
 		}
 		return r.unlink(e, 0)
 	})
@@ -78,7 +78,7 @@ func (r *remover) sweepJournals() error {
 	if err != nil || r.gone == nil || len(r.gone.whole) == 0 && len(r.gone.steps) == 0 {
 		return err
 	}
-	if err := r.syncDirectory("journal"); err != nil {
+	if err := r.SyncDirectory("journal"); err != nil {
 		return err
 	}
 	before := len(r.gone.whole) + len(r.gone.steps)

@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"cmp"
@@ -71,7 +71,7 @@ func (s *Store) openVersion(r *relate.Relations, v graph.Version) (io.ReadCloser
 	x := r.Versions[v]
 	n := r.Nodes[x.Node]
 	if x.Object != (journal.Object{}) {
-		if st, err := s.stored(x.Object); err == nil && st.Kind == journal.File && st.Size == x.State.Size { // else it has gone back
+		if st, err := s.Stored(x.Object); err == nil && st.Kind == journal.File && st.Size == x.State.Size { // else it has gone back
 			return s.openObject(x.Object)
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Store) openVersion(r *relate.Relations, v graph.Version) (io.ReadCloser
 		}
 	}
 	for _, o := range n.Anchors {
-		if st, err := s.stored(o); err == nil && st.Kind == journal.File && st.Size == x.State.Size && st.Mtime == x.State.Mtime {
+		if st, err := s.Stored(o); err == nil && st.Kind == journal.File && st.Size == x.State.Size && st.Mtime == x.State.Mtime {
 			return s.openObject(o)
 		}
 	}
@@ -99,7 +99,7 @@ func (s *Store) relationsSince(l *Log, step *steplog.Step) *relate.Relations {
 	if l.related != nil && l.relatedFrom <= from {
 		return l.related
 	}
-	r := relate.New(s.keptAsLeft)
+	r := relate.New(s.KeptAsLeft)
 	i, _ := slices.BinarySearchFunc(l.Known, from, func(s *steplog.Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	for _, st := range l.Known[i:] {
 		r.Follow(st)
@@ -124,7 +124,7 @@ func openAsLeft(path string, like *journal.State) (io.ReadCloser, error) {
 }
 
 func (s *Store) openObject(o journal.Object) (io.ReadCloser, error) {
-	dir, err := s.objectsOf(o.Segment, false)
+	dir, err := s.ObjectsOf(o.Segment, false)
 	if err != nil {
 		return nil, errContentGone
 	}
@@ -136,58 +136,15 @@ func (s *Store) openObject(o journal.Object) (io.ReadCloser, error) {
 	return os.NewFile(uintptr(fd), journal.ObjectName(o.Number)), nil
 }
 
-// readFile reads a regular file of no more than limit bytes.
-func readFile(dir int, name string, limit int64) ([]byte, error) {
-	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY)
+// Stored looks at an object; Absent where there is none.
+func (s *Store) Stored(o journal.Object) (journal.State, error) {
+	dir, err := s.ObjectsOf(o.Segment, false)
+	if disk.Missing(err) || errors.Is(err, os.ErrNotExist) {
+		return journal.State{}, nil
+	}
 	if err != nil {
-		return nil, err
+		return journal.State{}, err
 	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	if st, err := disk.StateAt(fd, "", 0); err != nil || st.Kind != journal.File {
-		return nil, errors.Join(err, errors.New("it is no file"))
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("it is longer than %d bytes", limit)
-	}
-	return data, err
-}
-
-// anchorsOf finds what the store has of the inode of a node.
-func (p *present) anchorsOf(n *relate.Node, x *nodeNow) {
-	for _, o := range n.Anchors {
-		st := p.stored(o)
-		if st.Kind == journal.Absent || st.ID != n.ID {
-			continue
-		}
-		x.anchor, x.held = o, st
-		x.anchors++
-	}
-	linked := x.anchors
-	for _, v := range n.Versions {
-		if o := p.Versions[v].Object; o != (journal.Object{}) && p.stored(o).ID == n.ID {
-			linked++
-		}
-	}
-	st := &x.state
-	if st.Kind == journal.Absent {
-		st = &x.held
-	}
-	if st.Kind != journal.Absent && st.Kind != journal.Dir {
-		x.unmet = max(0, int(st.Links)-len(x.names)-linked)
-	}
-}
-
-// stored is [Store.stored], once for each object; a failure is told in the end.
-func (p *present) stored(o journal.Object) journal.State {
-	if st, known := p.objects[o]; known {
-		return st
-	}
-	st, err := p.store.stored(o)
-	if err != nil && p.failed == nil {
-		p.failed = fmt.Errorf("looking at %s of %s in the history: %w", journal.ObjectName(o.Number), o.Segment, err)
-	}
-	p.objects[o] = st
-	return st
+	defer unix.Close(dir)
+	return disk.StateAt(dir, journal.ObjectName(o.Number), disk.WithXattrs)
 }

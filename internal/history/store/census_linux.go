@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// blockBytes is the unit of st_blocks of stat(2).
-const blockBytes = 512
+// BlockBytes is the unit of st_blocks of stat(2).
+const BlockBytes = 512
 
 func lookStored(dir int, name string) (stored, error) {
 	var st unix.Stat_t
@@ -21,7 +21,7 @@ func lookStored(dir int, name string) (stored, error) {
 		return stored{}, err
 	}
 	return stored{
-		kind: disk.KindOf(st.Mode), mode: st.Mode & 0o7777, size: st.Size, disk: st.Blocks * blockBytes,
+		kind: disk.KindOf(st.Mode), mode: st.Mode & 0o7777, size: st.Size, disk: st.Blocks * BlockBytes,
 		links: uint64(st.Nlink), device: st.Dev, inode: st.Ino,
 	}, nil
 }
@@ -42,7 +42,7 @@ func (s *Store) eachObject(do func(o journal.Object, e entry) error) error {
 		}
 		segment := e.name
 		err := s.eachName(e.at, func(e entry) error {
-			n, ok := objectNumber(e.name)
+			n, ok := journal.ObjectNumber(e.name)
 			if !ok {
 				return do(journal.Object{}, e)
 			}

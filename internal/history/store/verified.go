@@ -1,4 +1,4 @@
-package history
+package store
 
 // Fault is one thing that is wrong with a store.
 type Fault struct {

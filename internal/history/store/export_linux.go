@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"archive/tar"
@@ -19,10 +19,10 @@ import (
 // touched, after/PATH as it left it. What is no longer kept, or has no place in a
 // tar, is given. An undo cannot begin meanwhile.
 func (s *Store) Export(number uint64, project string, to io.Writer) ([]Unexported, error) {
-	if err := s.share(); err != nil {
+	if err := s.Share(); err != nil {
 		return nil, err
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	l, err := s.Survey()
 	if err != nil {
 		return nil, err

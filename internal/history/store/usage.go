@@ -1,8 +1,7 @@
-package history
+package store
 
 import (
 	"carrel/internal/history/journal"
-
 	"carrel/internal/history/steplog"
 )
 

@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func (s *Store) Read() (*Log, error) { return s.readAll(nil) }
 
 // readAll reads the journals of which nothing is known yet.
 func (s *Store) readAll(known *index) (*Log, error) {
-	counted, err := s.counted()
+	counted, err := s.LastStamp()
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,8 @@
-package history
+package store
 
 import (
-	"carrel/internal/history/steplog"
-
 	"carrel/internal/history/relate"
+	"carrel/internal/history/steplog"
 )
 
 // Log is what the journals of a store say, with what was worked out of that.

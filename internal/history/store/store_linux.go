@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"errors"
@@ -239,11 +239,11 @@ func allocate(f *os.File, size int) error {
 
 var errCounters = errors.New("the file \"counters\" of the history is damaged; remove it while nothing runs, and it is made again from the journal")
 
-// stamp gives the next moment in the order of all writers.
-func (s *Store) stamp() (uint64, error) { return s.count(0) }
+// Stamp gives the next moment in the order of all writers.
+func (s *Store) Stamp() (uint64, error) { return s.count(0) }
 
-// number gives the next step's number.
-func (s *Store) number() (uint64, error) { return s.count(1) }
+// NextNumber gives the next step's number.
+func (s *Store) NextNumber() (uint64, error) { return s.count(1) }
 
 func (s *Store) count(i int) (n uint64, err error) {
 	if s.readOnly != nil {
@@ -256,10 +256,10 @@ func (s *Store) count(i int) (n uint64, err error) {
 	return n, err
 }
 
-// catchUp brings the counters past all that the journals say, the first time after the
+// CatchUp brings the counters past all that the journals say, the first time after the
 // machine was started: they are not brought to the disk, and losing the power may have
 // taken them back.
-func (s *Store) catchUp() error {
+func (s *Store) CatchUp() error {
 	boot := bootNumber()
 	now := uint64(0)
 	if err := s.mappedCounters(func() { now = s.counters[4].Load() }); err != nil {
@@ -274,8 +274,8 @@ func (s *Store) catchUp() error {
 	return s.mappedCounters(func() { s.counters[4].Store(boot) })
 }
 
-// counted gives the last stamp that was given.
-func (s *Store) counted() (n uint64, err error) {
+// LastStamp gives the last stamp that was given to a writer.
+func (s *Store) LastStamp() (n uint64, err error) {
 	err = s.mappedCounters(func() { n = s.counters[0].Load() })
 	return n, err
 }
@@ -308,6 +308,18 @@ func (s *Store) mappedCounters(do func()) (err error) {
 	return nil
 }
 
+// Ignored gives what SetIgnored has set, nil for nothing.
+func (s *Store) Ignored() func(path string) bool { return s.ignored }
+
+// Limits gives the limits that hold now.
+func (s *Store) Limits() Limits { return s.limits }
+
+// Dir is the directory that it was opened in.
+func (s *Store) Dir() string { return s.path }
+
+// FD is the descriptor of its directory.
+func (s *Store) FD() int { return s.fd }
+
 // Close lets go of the store and its locks.
 func (s *Store) Close() {
 	if s.mapped != nil {
@@ -323,14 +335,12 @@ func (s *Store) Close() {
 	}
 }
 
-// Share keeps undos away until the store is closed: a writer may come any time.
-func (s *Store) Share() error { return s.share() }
+// Share takes the lock that writers share. It keeps undos away until the store is closed or
+// unlocked.
+func (s *Store) Share() error { return s.flock(unix.LOCK_SH, "an undo is going on") }
 
-// share takes the lock that writers share.
-func (s *Store) share() error { return s.flock(unix.LOCK_SH, "an undo is going on") }
-
-// alone takes the lock that nobody else may hold.
-func (s *Store) alone() error {
+// LockExclusive takes the lock that nobody else may hold.
+func (s *Store) LockExclusive() error {
 	if s.readOnly != nil {
 		return s.readOnly
 	}
@@ -349,11 +359,11 @@ func (s *Store) flock(how int, why string) error {
 	return err
 }
 
-// unlock lets go of either.
-func (s *Store) unlock() { _ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN) }
+// Unlock lets go of either.
+func (s *Store) Unlock() { _ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN) }
 
-// objectsOf opens the directory of a segment's objects.
-func (s *Store) objectsOf(segment string, create bool) (int, error) {
+// ObjectsOf opens the directory of a segment's objects.
+func (s *Store) ObjectsOf(segment string, create bool) (int, error) {
 	if !journal.ValidSegment(segment) {
 		return -1, fmt.Errorf("segment %q: no such name", segment)
 	}
@@ -379,8 +389,34 @@ func (s *Store) directory(name string) (int, error) {
 	return unix.Openat(s.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// objectNumber is the reverse of objectName.
-func objectNumber(name string) (uint64, bool) {
-	n, err := strconv.ParseUint(name, 16, 64)
-	return n, err == nil && journal.ObjectName(n) == name
+// SetIgnored says what is not kept from now on, by the path that something had when
+// a step began. A file with several names is kept all the same: it may be something
+// else by another one.
+func (s *Store) SetIgnored(ignored func(path string) bool) { s.ignored = ignored }
+
+// SyncDirectory brings the names in a directory of the store to the disk.
+func (s *Store) SyncDirectory(name string) error {
+	fd, err := s.directory(name)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return disk.SyncNames(fd)
+}
+
+// syncAbove brings the directories to the disk that lead to a new store. What may
+// not be read was not made by this user.
+func syncAbove(dir string) error {
+	for dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = disk.SyncFile(fd)
+			unix.Close(fd)
+		}
+		if err != nil && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EROFS) {
+			return err
+		}
+	}
+	return nil
 }

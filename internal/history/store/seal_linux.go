@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"os"
@@ -15,8 +15,8 @@ import (
 
 const lengthXattr = "user.carrel.length"
 
-// seal marks a journal as closed; that cannot be wrong, so an error is none.
-func seal(fd int) {
+// Seal marks a journal as closed; that cannot be wrong, so an error is none.
+func Seal(fd int) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil {
 		_ = unix.Fsetxattr(fd, lengthXattr, strconv.AppendInt(nil, st.Size, 10), 0)

@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 // Verify looks at the whole store and changes nothing: every journal, and every
 // object that a step needs. An undo cannot begin meanwhile.
 func (s *Store) Verify() (*Verified, error) {
-	if err := s.share(); err != nil {
+	if err := s.Share(); err != nil {
 		return nil, err
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	l, err := s.Read()
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (c *check) lookAgain() error {
 	}
 	c.Faults = slices.DeleteFunc(c.Faults, func(f Fault) bool {
 		segment, name, _ := strings.Cut(strings.TrimPrefix(f.At, "objects/"), "/")
-		n, _ := objectNumber(name)
+		n, _ := journal.ObjectNumber(name)
 		return unreferenced(f) && (live[segment] || known[journal.Object{Segment: segment, Number: n}])
 	})
 	return nil

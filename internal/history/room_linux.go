@@ -3,7 +3,7 @@ package history
 import (
 	"fmt"
 
-	"carrel/internal/history/journal"
+	"carrel/internal/history/store"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +37,7 @@ func (r *room) take(n int64) error {
 	}
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
-	limits := &r.w.store.limits
+	limits := r.w.store.Limits()
 	switch left := limits.StepBytes - r.w.spent.bytes; {
 	case limits.FileBytes > 0 && n > limits.FileBytes:
 		return &LostError{Why: fmt.Sprintf("it would have to be copied, and its %d bytes are more than the %d of history.max_file_bytes", n, limits.FileBytes)}
@@ -65,44 +65,5 @@ func toCopy(fd int) (int64, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return 0, err
 	}
-	return min(st.Size, st.Blocks*blockBytes), nil
-}
-
-// Estimate is what the store keeps, as far as was counted: a crash of the machine, an
-// undo and files with holes make it wrong, and the next count right again.
-func (s *Store) Estimate() (size Size, err error) {
-	err = s.mappedCounters(func() {
-		size = Size{int64(s.counters[2].Load()), int64(s.counters[1].Load() - s.counters[3].Load())}
-	})
-	return size, err
-}
-
-// grown adds to the estimate.
-func (s *Store) grown(bytes int64) {
-	_ = s.mappedCounters(func() { s.counters[2].Add(uint64(bytes)) })
-}
-
-// estimated says what the store keeps for certain.
-func (s *Store) estimated(bytes, steps int64) {
-	_ = s.mappedCounters(func() {
-		s.counters[2].Store(uint64(bytes))
-		s.counters[3].Store(s.counters[1].Load() - uint64(steps))
-	})
-}
-
-// growth is by how much an undo makes the store larger, as far as its plan knows.
-func (p *Plan) growth() (n int64) {
-	for i := range p.actions {
-		a := &p.actions[i]
-		switch a.Verb {
-		case journal.Take:
-			n += max(0, a.State.Size)
-		case journal.Put:
-			n -= max(0, a.State.Size)
-		case journal.Swap:
-			was, _ := p.Step.PreOf(string(a.Path))
-			n += a.State.Size - was.State.Size
-		}
-	}
-	return n
+	return min(st.Size, st.Blocks*store.BlockBytes), nil
 }

@@ -1,8 +1,7 @@
 package history
 
 import (
-	"errors"
-	"os"
+	"fmt"
 
 	"carrel/internal/history/disk"
 	"carrel/internal/history/graph"
@@ -12,17 +11,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stored looks at an object; Absent where there is none.
-func (s *Store) stored(o journal.Object) (journal.State, error) {
-	dir, err := s.objectsOf(o.Segment, false)
-	if disk.Missing(err) || errors.Is(err, os.ErrNotExist) {
-		return journal.State{}, nil
+// anchorsOf finds what the store has of the inode of a node.
+func (p *present) anchorsOf(n *relate.Node, x *nodeNow) {
+	for _, o := range n.Anchors {
+		st := p.stored(o)
+		if st.Kind == journal.Absent || st.ID != n.ID {
+			continue
+		}
+		x.anchor, x.held = o, st
+		x.anchors++
 	}
-	if err != nil {
-		return journal.State{}, err
+	linked := x.anchors
+	for _, v := range n.Versions {
+		if o := p.Versions[v].Object; o != (journal.Object{}) && p.stored(o).ID == n.ID {
+			linked++
+		}
 	}
-	defer unix.Close(dir)
-	return disk.StateAt(dir, journal.ObjectName(o.Number), disk.WithXattrs)
+	st := &x.state
+	if st.Kind == journal.Absent {
+		st = &x.held
+	}
+	if st.Kind != journal.Absent && st.Kind != journal.Dir {
+		x.unmet = max(0, int(st.Links)-len(x.names)-linked)
+	}
+}
+
+// stored is [Store.stored], once for each object; a failure is told in the end.
+func (p *present) stored(o journal.Object) journal.State {
+	if st, known := p.objects[o]; known {
+		return st
+	}
+	st, err := p.store.Stored(o)
+	if err != nil && p.failed == nil {
+		p.failed = fmt.Errorf("looking at %s of %s in the history: %w", journal.ObjectName(o.Number), o.Segment, err)
+	}
+	p.objects[o] = st
+	return st
 }
 
 // contentNow is the version that a node has: a new one where another program has
@@ -76,7 +100,7 @@ func metaDiffers(a, b *journal.State) bool {
 // sumNow gives the SHA-256 of a file that was looked at, "" where it cannot be read.
 func (p *present) sumNow(st *journal.State, x *nodeNow, like journal.Bytes) journal.Bytes {
 	if len(x.names) == 0 {
-		dir, err := p.store.objectsOf(x.anchor.Segment, false)
+		dir, err := p.store.ObjectsOf(x.anchor.Segment, false)
 		if err != nil {
 			return ""
 		}

@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"errors"
@@ -116,10 +116,10 @@ type remover struct {
 // The index says what to remove, so that only the journals of that are read. An index
 // that a journal contradicts is removed, and all journals are read.
 func (s *Store) remove(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*steplog.Family, error)) (*Removal, error) {
-	if err := s.alone(); err != nil {
+	if err := s.LockExclusive(); err != nil {
 		return nil, err
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	r, err := s.removeSeen(dry, all, pick)
 	if errors.Is(err, errIndex) {
 		if err = s.dropIndex(); err == nil {
@@ -195,7 +195,7 @@ func (r *remover) discard(families []*steplog.Family, all bool) error {
 		delete(r.gone.steps, name)
 	}
 	var err error
-	if r.gone.stamp, err = r.stamp(); err != nil {
+	if r.gone.stamp, err = r.Stamp(); err != nil {
 		return err
 	}
 	r.gone.number = max(r.gone.number, r.log.Number)

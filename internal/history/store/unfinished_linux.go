@@ -1,4 +1,4 @@
-package history
+package store
 
 import (
 	"crypto/sha256"
@@ -23,16 +23,16 @@ func (s *Store) markOpen(segment string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(bootID())
+	_, err = f.WriteString(BootID())
 	return errors.Join(err, f.Close())
 }
 
-// bootID is [procfs.BootID]; tests start the machine anew.
-var bootID = procfs.BootID
+// BootID is [procfs.BootID]; tests start the machine anew.
+var BootID = procfs.BootID
 
 // bootNumber is bootID in one word; 0 where that is not known.
 func bootNumber() uint64 {
-	id := bootID()
+	id := BootID()
 	if id == "" {
 		return 0
 	}
@@ -40,19 +40,20 @@ func bootNumber() uint64 {
 	return binary.LittleEndian.Uint64(sum[:]) | 1
 }
 
-// begunNow says whether the machine has not been started again since a segment was
+// BegunThisBoot says whether the machine has not been started again since a segment was
 // begun: then its writer was killed, and no power was lost.
-func (s *Store) begunNow(segment string) bool {
+func (s *Store) BegunThisBoot(segment string) bool {
 	f, err := s.file("open/"+segment, os.O_RDONLY)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
 	id, err := io.ReadAll(io.LimitReader(f, 100))
-	return err == nil && len(id) > 0 && string(id) == bootID()
+	return err == nil && len(id) > 0 && string(id) == BootID()
 }
 
-func (s *Store) markClosed(segment string) {
+// MarkClosed says of a segment that nothing of it is missing.
+func (s *Store) MarkClosed(segment string) {
 	if fd, err := s.directory("open"); err == nil {
 		_ = disk.UnlinkAt(fd, segment, 0)
 		unix.Close(fd)
@@ -70,9 +71,9 @@ func (s *Store) isOpen(segment string) bool {
 	return unix.Fstatat(fd, segment, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// closeAll closes what no step is open in any more; nobody writes. What is cut off
+// CloseSegments closes what no step is open in any more; nobody writes. What is cut off
 // says nothing.
-func (s *Store) closeAll(l *Log) error {
+func (s *Store) CloseSegments(l *Log) error {
 	for name, whole := range l.Torn {
 		if err := s.cut(name, whole); err != nil {
 			return fmt.Errorf("cutting off the end of %q, which was not written whole: %w", "journal/"+name, err)
@@ -89,7 +90,7 @@ func (s *Store) closeAll(l *Log) error {
 	names, err := f.Readdirnames(-1)
 	for _, name := range names {
 		if journal.ValidSegment(name) {
-			s.markClosed(name)
+			s.MarkClosed(name)
 		}
 	}
 	return err
@@ -127,7 +128,7 @@ func (s *Store) Unfinished() (bool, error) {
 		}
 		j, err := s.file("journal/"+name, os.O_RDONLY)
 		if errors.Is(err, os.ErrNotExist) {
-			s.markClosed(name) // it was not made, or is discarded
+			s.MarkClosed(name) // it was not made, or is discarded
 			continue
 		}
 		if err != nil {
