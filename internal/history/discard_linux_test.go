@@ -468,7 +468,7 @@ func TestObjectsElsewhere(t *testing.T) {
 	d.begin(t)
 	d.write(t, "a", "changed")
 	d.end(t)
-	segment := d.w.segment
+	segment := d.w.Segment()
 	d.close(t)
 	out := t.TempDir()
 	if err := os.WriteFile(out+"/"+segment, nil, 0o600); err != nil {

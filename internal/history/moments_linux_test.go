@@ -58,7 +58,7 @@ func TestObjectsNobodyKnowsGo(t *testing.T) {
 	d.fill(t)
 	d.begin(t)
 	d.write(t, "dir/f", "kept")
-	segment := d.w.segment
+	segment := d.w.Segment()
 	d.killedAt(t, "record", 1, func() { d.write(t, "a", "other") })
 	d.recover(t)
 	got, err := os.ReadDir(d.store.Dir() + "/objects/" + segment)
@@ -170,7 +170,7 @@ func TestEditedAfterAKill(t *testing.T) {
 		d.fill(t)
 		d.begin(t)
 		d.write(t, "a", "by the step")
-		segment := d.w.segment
+		segment := d.w.Segment()
 		d.kill()
 		// The last record says when the writer lived.
 		data, err := os.ReadFile(d.store.Dir() + "/journal/" + segment)

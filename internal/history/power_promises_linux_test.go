@@ -82,7 +82,7 @@ func (p *power) step(do func(t fataler, d *desk)) {
 	p.t.Helper()
 	m := mark{began: p.now(), before: snapshot(p.t, p.root)}
 	p.begin(p.t)
-	m.step = p.w.step
+	m.step = p.desk.step
 	do(silent{p.t}, p.desk)
 	p.end(p.t)
 	if err := p.w.Sync(); err != nil {
