@@ -188,7 +188,7 @@ func TestTrimLooksOnlyWhereItMay(t *testing.T) {
 	d.store.SetLimits(Limits{Bytes: 1})
 	d.begin(t)
 	d.write(t, "file-0", "changed again")
-	other, err := Open(d.store.path)
+	other, err := Open(d.store.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestShrink(t *testing.T) {
 	} {
 		d := newDesk(t)
 		d.fillSteps(t, "abab", 100, 100, 100, 100)
-		before, err := EstimateAt(d.store.path)
+		before, err := EstimateAt(d.store.Dir())
 		if exact, e := d.store.Recount(); err != nil || e != nil || exact.Steps != before.Steps || exact.Bytes <= before.Bytes || exact.Bytes > before.Bytes+64<<10 {
 			t.Fatalf("estimated %+v, counted %+v: %v, %v", before, exact, err, e)
 		}
@@ -257,7 +257,7 @@ func TestShrink(t *testing.T) {
 		if got := numbers(d.read(t)); !slices.Equal(got, c.want) || len(r.Steps) != 4-len(c.want) {
 			t.Errorf("to %d: left %v, want %v (%+v)", c.bytes, got, c.want, r)
 		}
-		after, err := EstimateAt(d.store.path)
+		after, err := EstimateAt(d.store.Dir())
 		if now, e := d.store.Recount(); err != nil || e != nil || now != after || r.Kept != now.Bytes || now.Steps != int64(len(c.want)) {
 			t.Errorf("to %d: said %+v, estimated %+v, counted %+v: %v, %v", c.bytes, r, after, now, err, e)
 		}
@@ -269,7 +269,7 @@ func TestShrink(t *testing.T) {
 	d.fillSteps(t, "ab", 100, 100)
 	d.begin(t)
 	d.write(t, "file-0", "changed again")
-	other, err := Open(d.store.path)
+	other, err := Open(d.store.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}

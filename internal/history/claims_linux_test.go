@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/writer"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestSizeAndTimeHideNothing: whoever changes a file and gives it its size and time
@@ -139,37 +140,10 @@ func TestWrittenWhereNobodySearches(t *testing.T) {
 	}
 }
 
-// TestNamesOfAnyLength: what would be too long to be written down when the step ends
-// does not happen.
-func TestNamesOfAnyLength(t *testing.T) {
-	tr := newTree([]string{"/p"})
-	tr.find("/p/d/f")
-	at := "/p/d"
-	for n := 1; ; n++ {
-		to := "/p/" + strings.Repeat("x/", 10_000*n) + "d"
-		err := tr.fits(tr.find(at), at, to)
-		if n == 1 && err != nil {
-			t.Fatal(err)
-		}
-		if err != nil {
-			break
-		}
-		if n > 5 {
-			t.Fatal("there is no end")
-		}
-		from := tr.find(at)
-		tr.find(to).moved(from)
-		at = to
-	}
-	if err := tr.fits(tr.find("/p/g"), "/p/g", strings.Repeat("/x", 50_000)); err != nil {
-		t.Errorf("a name with nothing below it: %v", err)
-	}
-}
-
 // TestFullJournal: a journal that has become long takes no more changes, and ends.
 func TestFullJournal(t *testing.T) {
-	defer func(was int64) { maxJournal = was }(maxJournal)
-	maxJournal = 4 << 10
+	defer func(was int64) { writer.MaxJournal = was }(writer.MaxJournal)
+	writer.MaxJournal = 4 << 10
 	d := newDesk(t)
 	d.fill(t)
 	before := snapshot(t, d.root)
@@ -195,7 +169,7 @@ func TestFullJournal(t *testing.T) {
 	if n := d.read(t).Steps[0].Number; n != 1 {
 		t.Errorf("step %d", n)
 	}
-	maxJournal = 2 << 30
+	writer.MaxJournal = 2 << 30
 	if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func crash(at int, do func()) (died bool) {
 // tear leaves a part of a record at the end of each journal, as a write does
 // that was cut off.
 func (d *desk) tear() {
-	names, _ := filepath.Glob(d.store.path + "/journal/*")
+	names, _ := filepath.Glob(d.store.Dir() + "/journal/*")
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -141,7 +141,7 @@ func (p *place) desk(t *testing.T) *desk {
 func (d *desk) drop() {
 	d.store.Close()
 	_ = os.RemoveAll(filepath.Dir(d.root))
-	_ = os.RemoveAll(filepath.Dir(d.store.path))
+	_ = os.RemoveAll(filepath.Dir(d.store.Dir()))
 }
 
 // memory mounts a file system of its own.

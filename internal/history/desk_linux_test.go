@@ -41,9 +41,10 @@ type desk struct {
 	root  string
 	store *Store
 	w     *Writer
-	apart bool // root and store are on two file systems
-	opens bool // who writes is known to open the file
-	times bool // what changes metadata sets times
+	step  uint64 // that was begun last
+	apart bool   // root and store are on two file systems
+	opens bool   // who writes is known to open the file
+	times bool   // what changes metadata sets times
 }
 
 func newDesk(t testing.TB) *desk {
@@ -93,7 +94,8 @@ func (d *desk) begin(t fataler) {
 		}
 		d.w = w
 	}
-	if _, err := d.w.Begin(journal.Begin{Kind: journal.StepRun}); err != nil {
+	var err error
+	if d.step, err = d.w.Begin(journal.Begin{Kind: journal.StepRun}); err != nil {
 		t.Fatalf("begin: %v", err)
 	}
 }
@@ -359,7 +361,6 @@ func (d *desk) behindLink(name string) bool {
 
 // kill lets go of a writer as a killed process does.
 func (d *desk) kill() {
-	d.w.log.Unmap() // the lock lasts as long as the mapping
-	d.w.abandon()
+	d.w.Abandon()
 	d.w = nil
 }

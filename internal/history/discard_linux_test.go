@@ -10,32 +10,32 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/store"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
 )
 
 // contents gives what the objects of a store hold that steps refer to.
 func (d *desk) contents(t fataler, l *Log) map[journal.Object]string {
 	t.Helper()
-	known, out := l.Objects(), make(map[journal.Object]string)
-	err := d.store.eachObject(func(o journal.Object, e entry) error {
-		if !known[o] {
-			return nil
+	out := make(map[journal.Object]string)
+	for o := range l.Objects() {
+		at := d.store.Dir() + "/" + o.File()
+		st, err := disk.StateAt(unix.AT_FDCWD, at, 0)
+		if err == nil && st.Kind == journal.Absent {
+			continue
 		}
 		var data []byte
-		if e.is.kind == journal.File {
-			var err error
-			if data, err = os.ReadFile(d.store.path + "/" + e.at); err != nil {
-				return err
-			}
+		if err == nil && st.Kind == journal.File {
+			data, err = os.ReadFile(at)
 		}
-		out[o] = fmt.Sprint(e.is.kind, e.is.inode, string(data))
-		return nil
-	})
-	if err != nil {
-		t.Fatalf("%v", err)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		out[o] = fmt.Sprint(st.Kind, st.ID.Ino, string(data))
 	}
 	return out
 }
@@ -50,7 +50,7 @@ func numbers(l *Log) []uint64 {
 
 // files counts everything in a store.
 func (d *desk) files(pattern string) int {
-	found, _ := filepath.Glob(d.store.path + "/" + pattern)
+	found, _ := filepath.Glob(d.store.Dir() + "/" + pattern)
 	return len(found)
 }
 
@@ -97,7 +97,7 @@ func TestDiscard(t *testing.T) {
 	}
 	d.begin(t)
 	d.end(t)
-	if n := d.w.store.counters[1].Load(); n <= 6 {
+	if n := d.store.Newest(); n <= 6 {
 		t.Errorf("step %d: a number was given again", n)
 	}
 	d.close(t)
@@ -134,9 +134,8 @@ func TestDiscardOfOneInASegment(t *testing.T) {
 	if d.files("journal/*") != 0 {
 		t.Error("a journal is left of which every step is discarded")
 	}
-	gone, err := d.store.readDiscards()
-	if err != nil || len(gone.steps)+len(gone.whole) != 0 || gone.number < 3 {
-		t.Errorf("what is discarded is not forgotten with its journal: %+v, %v", gone, err)
+	if gone, number := d.discarded(t); gone != 0 || number < 3 {
+		t.Errorf("what is discarded is not forgotten with its journal: %d segments, up to step %d", gone, number)
 	}
 }
 
@@ -147,7 +146,7 @@ func TestDiscardNotNow(t *testing.T) {
 	d.begin(t)
 	d.write(t, "a", "changed")
 	d.end(t)
-	other, err := Open(d.store.path)
+	other, err := Open(d.store.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,8 +179,8 @@ func TestCollect(t *testing.T) {
 	d.write(t, "a", "changed")
 	d.end(t)
 	d.close(t)
-	found, _ := filepath.Glob(d.store.path + "/objects/*")
-	for _, name := range []string{found[0] + "/77", found[0] + "/strange", found[0] + "/88/in/it", d.store.path + "/objects/0000000000000bad-dead/1", d.store.path + "/journal/0000000000000bad-fade"} {
+	found, _ := filepath.Glob(d.store.Dir() + "/objects/*")
+	for _, name := range []string{found[0] + "/77", found[0] + "/strange", found[0] + "/88/in/it", d.store.Dir() + "/objects/0000000000000bad-dead/1", d.store.Dir() + "/journal/0000000000000bad-fade"} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +188,7 @@ func TestCollect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(d.root, d.store.path+"/objects/0000000000000bad-link"); err != nil {
+	if err := os.Symlink(d.root, d.store.Dir()+"/objects/0000000000000bad-link"); err != nil {
 		t.Fatal(err)
 	}
 	before := snapshot(t, d.root)
@@ -218,7 +217,7 @@ func TestCollectKeepsBesideDamage(t *testing.T) {
 	}
 	d.end(t)
 	d.close(t)
-	found, _ := filepath.Glob(d.store.path + "/journal/*")
+	found, _ := filepath.Glob(d.store.Dir() + "/journal/*")
 	data, err := os.ReadFile(found[0])
 	if err != nil {
 		t.Fatal(err)
@@ -241,8 +240,8 @@ func TestDiscardAllOfDamage(t *testing.T) {
 	d.write(t, "a", "changed")
 	d.end(t)
 	d.close(t)
-	found, _ := filepath.Glob(d.store.path + "/journal/*")
-	for _, at := range []string{found[0], d.store.path + "/" + discardsFile} {
+	found, _ := filepath.Glob(d.store.Dir() + "/journal/*")
+	for _, at := range []string{found[0], d.store.Dir() + "/discarded"} {
 		if err := os.WriteFile(at, []byte("garbage that no record begins with, garbage"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -346,7 +345,7 @@ func (d *desk) stopAt(t fataler, want []uint64, at int, back func(int) bool, rem
 	t.Helper()
 	tree, all := snapshot(t, d.root), numbers(d.read(t))
 	before := d.contents(t, d.read(t))
-	r := &removal{t: t, store: d.store.path, at: at}
+	r := &removal{t: t, store: d.store.Dir(), at: at}
 	died, err := r.run(remove, back)
 	if err != nil {
 		t.Fatalf("removing: %v", err)
@@ -362,7 +361,7 @@ func (d *desk) stopAt(t fataler, want []uint64, at int, back func(int) bool, rem
 		t.Fatalf("after %v nothing is gone", r.calls)
 	}
 	for _, f := range d.verified(t) {
-		if f.Code != FaultUnreferenced {
+		if f.Code != store.FaultUnreferenced {
 			t.Fatalf("after %v: %+v", r.calls, f)
 		}
 	}
@@ -469,7 +468,7 @@ func TestObjectsElsewhere(t *testing.T) {
 	d.begin(t)
 	d.write(t, "a", "changed")
 	d.end(t)
-	segment := d.w.segment
+	segment := d.w.Segment()
 	d.close(t)
 	out := t.TempDir()
 	if err := os.WriteFile(out+"/"+segment, nil, 0o600); err != nil {
@@ -477,17 +476,17 @@ func TestObjectsElsewhere(t *testing.T) {
 	}
 	before := snapshot(t, out)
 	for _, name := range []string{"objects", "open"} {
-		if err := os.RemoveAll(d.store.path + "/" + name); err != nil {
+		if err := os.RemoveAll(d.store.Dir() + "/" + name); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(out, d.store.path+"/"+name); err != nil {
+		if err := os.Symlink(out, d.store.Dir()+"/"+name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if w, err := d.store.NewWriter("run", []string{d.root}); err == nil {
 		w.Close()
 	}
-	d.store.markClosed(segment)
+	d.store.MarkClosed(segment)
 	d.removals()
 	if got := snapshot(t, out); got != before {
 		t.Errorf("changed elsewhere:\n%s", apart(got, before))

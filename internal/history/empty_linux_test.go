@@ -63,7 +63,7 @@ func TestUndoRefusesATornObject(t *testing.T) {
 		d.end(t)
 		d.close(t)
 		pre, _ := d.read(t).Step(1).PreOf(d.at(name))
-		at := d.store.path + "/objects/" + pre.Object.Segment + "/" + journal.ObjectName(pre.Object.Number)
+		at := d.store.Dir() + "/objects/" + pre.Object.Segment + "/" + journal.ObjectName(pre.Object.Number)
 		if err := os.Truncate(at, 3); err != nil {
 			t.Fatal(err)
 		}

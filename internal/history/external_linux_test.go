@@ -127,7 +127,7 @@ func (d *desk) undoEdited(rt *rapid.T, n uint64, kept func(string)) {
 
 // holds says whether a text is in a file of the root, or kept.
 func (d *desk) holds(text string) bool {
-	return holds(d.t, d.root, text) || holds(d.t, d.store.path+"/objects", text)
+	return holds(d.t, d.root, text) || holds(d.t, d.store.Dir()+"/objects", text)
 }
 
 // TestConflictsNameWhatWasEdited: no more and no less than that.
@@ -202,7 +202,7 @@ func TestForceOverADirectory(t *testing.T) {
 			}
 		}
 		l := d.read(t)
-		if _, err := d.undo(t, Request{Steps: []uint64{l.undoOf(l.Step(1)).Number}, Redo: true}); err != nil {
+		if _, err := d.undo(t, Request{Steps: []uint64{undoOf(l, l.Step(1)).Number}, Redo: true}); err != nil {
 			t.Errorf("redo after mode %v: %v", mode, err)
 		} else if got := snapshot(t, d.root); got != found {
 			t.Errorf("after the redo of mode %v:\n%s", mode, apart(got, found))

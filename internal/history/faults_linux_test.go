@@ -8,9 +8,10 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
+	"carrel/internal/history/undo"
+
+	"golang.org/x/sys/unix"
 )
 
 // failing makes calls fail from the n-th on, as many as told, and gives how many
@@ -166,7 +167,7 @@ func TestFailuresInAnUndo(t *testing.T) {
 				if err != nil && !errors.Is(err, with) && !errors.Is(err, disk.ErrChanged) {
 					t.Logf("%s: %v", when, err)
 				}
-				if err != nil && !errors.Is(err, errUnfinished) && now != tree {
+				if err != nil && !errors.Is(err, undo.ErrUnfinished) && now != tree {
 					t.Fatalf("%s: %v, and the tree is neither:\n%s", when, err, apart(now, tree))
 				}
 				d.recover(t)

@@ -7,12 +7,16 @@ import (
 	"testing"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/store"
 )
+
+// formerFormat is what the version before has written into the file "format".
+const formerFormat = "carrel history 1\n"
 
 // asFormer writes all journals again, without what only the present format has.
 func (d *desk) asFormer(t *testing.T) {
 	t.Helper()
-	names, err := filepath.Glob(d.store.path + "/journal/*")
+	names, err := filepath.Glob(d.store.Dir() + "/journal/*")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,14 +56,14 @@ func (d *desk) asFormer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seal(int(f.Fd()))
+		store.Seal(int(f.Fd()))
 		f.Close()
 	}
-	_ = os.Remove(d.store.path + "/" + indexFile)
-	if err := os.WriteFile(d.store.path+"/format", []byte(former), 0o600); err != nil {
+	_ = os.Remove(d.store.Dir() + "/index")
+	if err := os.WriteFile(d.store.Dir()+"/format", []byte(formerFormat), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Open(d.store.path)
+	again, err := Open(d.store.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,12 +94,12 @@ func TestFormerFormat(t *testing.T) {
 			if got := snapshot(t, d.root); got != before {
 				t.Fatalf("after undo:\n%s", apart(got, before))
 			}
-			if got, err := os.ReadFile(d.store.path + "/format"); err != nil || string(got) != format {
+			if got, err := os.ReadFile(d.store.Dir() + "/format"); err != nil || string(got) != (&FormatError{}).Known() {
 				t.Errorf("the format is %q, %v", got, err)
 			}
 			d.asFormer(t)
 			d.read(t)
-			if got, err := os.ReadFile(d.store.path + "/format"); err != nil || string(got) != former {
+			if got, err := os.ReadFile(d.store.Dir() + "/format"); err != nil || string(got) != formerFormat {
 				t.Errorf("the format is %q, %v", got, err)
 			}
 			if _, err := d.undo(t, Request{Steps: []uint64{2}, Redo: true}); err != nil {

@@ -7,12 +7,19 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-	"pgregory.net/rapid"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+)
+
+// How long a writer waits at least, and at most, between two looks at a file that is open for
+// writing.
+const (
+	firstLook = 5 * time.Millisecond
+	lastLook  = time.Second
 )
 
 // open opens a file for writing as the broker does, and makes it where there is none.
@@ -51,9 +58,7 @@ func (d *desk) put(t testing.TB, name, text string) {
 func (d *desk) quiet(t testing.TB) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		d.w.mu.Lock()
-		n := len(d.w.grants.of)
-		d.w.mu.Unlock()
+		n := d.w.Watched()
 		if n == 0 {
 			return
 		}
@@ -194,7 +199,7 @@ func TestStillOpen(t *testing.T) {
 	if err != nil || rw.Close() != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(10 * firstPause)
+	time.Sleep(10 * firstLook)
 	d.outside(t, "f", "by hand")
 	m[0] = 'x'
 	if err := unix.Munmap(m); err != nil {
@@ -202,32 +207,6 @@ func TestStillOpen(t *testing.T) {
 	}
 	d.quiet(t)
 	d.over(t)
-	if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestNotWatched: of what cannot be watched, what is there at the end is the step's, and
-// the step says so.
-func TestNotWatched(t *testing.T) {
-	d := newDesk(t)
-	d.begin(t)
-	d.put(t, "c", "by the step")
-	d.quiet(t)
-	d.w.mu.Lock()
-	for range maxWatched {
-		d.w.grants.of[&grant{names: []*object{d.w.tree.find(d.at("c")).is}, due: time.Now().Add(time.Hour)}] = true
-	}
-	d.w.mu.Unlock()
-	d.put(t, "over", "by the step")
-	time.Sleep(10 * firstPause)
-	d.outside(t, "over", "by hand")
-	s := d.over(t)
-	for name, late := range map[string]bool{"c": false, "over": true} {
-		if q, ok := s.PostOf(d.at(name)); !ok || q.Late != late {
-			t.Errorf("%s: %+v", name, q)
-		}
-	}
 	if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
 		t.Error(err)
 	}
@@ -325,33 +304,6 @@ func TestManyClosed(t *testing.T) {
 	}
 }
 
-// TestWrittenWithinATick: where the clock of the kernel does not tell an edit from what
-// the step left, the content does.
-func TestWrittenWithinATick(t *testing.T) {
-	d := newDesk(t)
-	d.begin(t)
-	d.put(t, "f", "by the step")
-	d.put(t, "same", "by the step")
-	d.quiet(t)
-	for _, name := range []string{"f", "same"} {
-		text := map[string]string{"f": "BY THE STEP", "same": "by the step"}[name]
-		if err := os.WriteFile(d.at(name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		now, err := disk.StateAt(unix.AT_FDCWD, d.at(name), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g := d.w.tree.find(d.at(name)).is.grant()
-		g.left.Mtime, g.left.Ctime, g.tick = now.Mtime, now.Ctime, true
-	}
-	d.over(t)
-	v, err := d.undo(t, Request{Steps: []uint64{1}})
-	if err == nil || len(v.Conflicts) != 1 || v.Conflicts[0].Path != d.at("f") {
-		t.Errorf("%+v, %v", v, err)
-	}
-}
-
 // TestOwnChangesAreNoEdits: whatever a step does, and however long it takes, nothing of it
 // counts as what another program wrote.
 func TestOwnChangesAreNoEdits(t *testing.T) {
@@ -367,7 +319,7 @@ func TestOwnChangesAreNoEdits(t *testing.T) {
 			case 0:
 				d.quiet(t)
 			case 1:
-				time.Sleep(firstPause)
+				time.Sleep(firstLook)
 			}
 		}
 		d.end(rt)
@@ -391,14 +343,11 @@ func TestClosedBesideOpen(t *testing.T) {
 	d.begin(t)
 	f := d.open(t, "open")
 	defer f.Close()
-	time.Sleep(2 * lastPause) // by then it is looked at as rarely as can be
+	time.Sleep(2 * lastLook) // by then it is looked at as rarely as can be
 	d.put(t, "closed", "by the step")
-	time.Sleep(lastPause / 5)
-	d.w.mu.Lock()
-	closed, open := d.w.tree.find(d.at("closed")).is.grant().closed(), d.w.tree.find(d.at("open")).is.grant().closed()
-	d.w.mu.Unlock()
-	if !closed || open {
-		t.Errorf("closed: %v, and of what is open: %v", closed, open)
+	time.Sleep(lastLook / 5)
+	if n := d.w.Watched(); n != 1 {
+		t.Errorf("%d files are taken to be open", n)
 	}
 	d.end(t)
 	d.close(t)
@@ -472,12 +421,9 @@ func TestClosedAmongRenames(t *testing.T) {
 	d.begin(t)
 	d.put(t, "f", "by the step")
 	for range 20 {
-		d.act(t, Rename, d.at("a"), d.at("b"), func() error { time.Sleep(2 * firstPause); return os.Rename(d.at("a"), d.at("b")) })
+		d.act(t, Rename, d.at("a"), d.at("b"), func() error { time.Sleep(2 * firstLook); return os.Rename(d.at("a"), d.at("b")) })
 		d.rename(t, "b", "a")
-		d.w.mu.Lock()
-		closed := d.w.tree.find(d.at("f")).is.grant().closed()
-		d.w.mu.Unlock()
-		if closed {
+		if d.w.Watched() == 0 {
 			d.over(t)
 			return
 		}

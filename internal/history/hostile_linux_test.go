@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-	"pgregory.net/rapid"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
 )
 
 // forge appends records to the journal of a writer that is gone, as somebody does
@@ -31,7 +30,7 @@ func (d *desk) forge(segment string, records ...*journal.Record) {
 			d.t.Fatal(err)
 		}
 	}
-	f, err := os.OpenFile(d.store.path+"/journal/"+segment, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(d.store.Dir()+"/journal/"+segment, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -39,7 +38,7 @@ func (d *desk) forge(segment string, records ...*journal.Record) {
 		d.t.Fatal(err)
 	}
 	f.Close()
-	if err := os.MkdirAll(d.store.path+"/objects/"+segment, 0o700); err != nil {
+	if err := os.MkdirAll(d.store.Dir()+"/objects/"+segment, 0o700); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -171,8 +170,8 @@ func TestDamagedStore(t *testing.T) {
 			_, _ = d.undo(rt, Request{Steps: []uint64{3}})
 		}
 		var files []string
-		_ = filepath.Walk(d.store.path, func(p string, st os.FileInfo, err error) error {
-			if err == nil && p != d.store.path {
+		_ = filepath.Walk(d.store.Dir(), func(p string, st os.FileInfo, err error) error {
+			if err == nil && p != d.store.Dir() {
 				files = append(files, p)
 			}
 			return nil
@@ -182,7 +181,7 @@ func TestDamagedStore(t *testing.T) {
 		}
 		d.everything()
 		d.removals()
-		if s, err := Open(d.store.path); err == nil {
+		if s, err := Open(d.store.Dir()); err == nil {
 			_, _ = s.Read()
 			s.Close()
 		}
@@ -231,6 +230,22 @@ func damage(t *rapid.T, path, out string) {
 	}
 }
 
+// written is how much of the open journal is records.
+func (d *desk) written(t *testing.T) (n int64) {
+	t.Helper()
+	data, err := os.ReadFile(d.store.Dir() + "/journal/" + d.w.Segment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		_, more := journal.Decode(data[n:])
+		if more == 0 {
+			return n
+		}
+		n += int64(more)
+	}
+}
+
 // TestStepsBesideDamage: what is damaged is named, cannot be taken back, and does
 // not hold up what is whole.
 func TestStepsBesideDamage(t *testing.T) {
@@ -243,10 +258,10 @@ func TestStepsBesideDamage(t *testing.T) {
 		d.begin(t)
 		d.write(t, fmt.Sprintf("made%d", i), "x")
 		d.end(t)
-		ends = append(ends, d.w.log.Size())
+		ends = append(ends, d.written(t))
 	}
 	d.close(t)
-	name := d.store.path + "/journal/" + d.read(t).Steps[0].Segment
+	name := d.store.Dir() + "/journal/" + d.read(t).Steps[0].Segment
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -314,7 +329,7 @@ func TestLoopsAndTwins(t *testing.T) {
 		t.Errorf("the next step: %d %v", n, err)
 	}
 	_ = w.Close()
-	if errors.Is(err, errCounters) {
+	if err != nil && strings.Contains(err.Error(), "counters") {
 		t.Error(err)
 	}
 }

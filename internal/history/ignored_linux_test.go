@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/undo"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -28,12 +29,12 @@ func (d *desk) ignore(names ...string) func(path string) bool {
 // objects counts the preimages that are kept.
 func (d *desk) objects(t testing.TB) (n int) {
 	t.Helper()
-	segments, err := os.ReadDir(d.store.path + "/objects")
+	segments, err := os.ReadDir(d.store.Dir() + "/objects")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range segments {
-		all, err := os.ReadDir(d.store.path + "/objects/" + s.Name())
+		all, err := os.ReadDir(d.store.Dir() + "/objects/" + s.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +121,7 @@ func TestIgnored(t *testing.T) {
 			ignored := d.ignore(tt.ignore...)
 			before := strings.Split(snapshot(t, d.root), "\n")
 			d.begin(t)
-			d.w.store.SetLimits(Limits{})
+			d.store.SetLimits(Limits{})
 			tt.do(d)
 			d.end(t)
 			if d.w.Lost() {
@@ -235,7 +236,7 @@ func TestIgnoredInTheWay(t *testing.T) {
 		case mode == journal.Skip:
 			d.differsIn(t, before, map[string]string{"a": "", "dir/f": "content of a", "dir": "dir", "dir/link": "", "dir/sub": "", "dir/sub/g": ""})
 		case mode == journal.KeepBoth:
-			d.differsIn(t, before, map[string]string{"a": "", beside("dir", 1): "dir", beside("dir", 1) + "/f": "content of a"})
+			d.differsIn(t, before, map[string]string{"a": "", "dir.undo-conflict": "dir", "dir.undo-conflict/f": "content of a"})
 		}
 	}
 }
@@ -263,7 +264,7 @@ func TestIgnoredGone(t *testing.T) {
 		}
 		between := snapshot(t, d.root)
 		_, err := d.undo(t, Request{Steps: []uint64{1}})
-		if conflict := (*ConflictError)(nil); !errors.Is(err, want) && !errors.As(err, &conflict) || errors.Is(err, errUnfinished) {
+		if conflict := (*ConflictError)(nil); !errors.Is(err, want) && !errors.As(err, &conflict) || errors.Is(err, undo.ErrUnfinished) {
 			t.Errorf("got %v, want %v or a conflict", err, want)
 		}
 		if got := snapshot(t, d.root); got != between {

@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"carrel/internal/history/journal"
+
+	"pgregory.net/rapid"
 )
 
 // TestSurveyIsRead: what is known of a step without reading it, and what is read
@@ -45,7 +45,7 @@ func TestSurveyIsRead(t *testing.T) {
 				}
 			}
 			if rapid.IntRange(0, 3).Draw(rt, "damaged") == 0 {
-				spoil(rt, d.store.path+"/"+indexFile)
+				spoil(rt, d.store.Dir()+"/index")
 			}
 			d.sameRead(rt)
 		}
@@ -137,7 +137,7 @@ func TestJournalGoneMeanwhile(t *testing.T) {
 				if l.Steps[1].Unread == nil {
 					t.Fatal("the step was read already")
 				}
-				segment := d.store.path + "/journal/" + l.Steps[1].Segment
+				segment := d.store.Dir() + "/journal/" + l.Steps[1].Segment
 				kept, err := os.ReadFile(segment)
 				if err != nil {
 					t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // indexed gives a desk with a few closed runs and an undo, and its index.
@@ -22,7 +23,7 @@ func indexed(t *testing.T) (*desk, string, []byte) {
 	if _, err := d.undo(t, Request{Steps: []uint64{2}}); err != nil {
 		t.Fatal(err)
 	}
-	at := d.store.path + "/" + indexFile
+	at := d.store.Dir() + "/index"
 	data, err := os.ReadFile(at)
 	if err != nil {
 		t.Fatal(err)
@@ -30,12 +31,36 @@ func indexed(t *testing.T) (*desk, string, []byte) {
 	return d, at, data
 }
 
+// indexFileHead is what the file begins with.
+const indexFileHead = "carrel index 2\n"
+
+// indexOf reads the entries of the index, and whether it holds nothing else.
+func (d *desk) indexOf(t fataler) (of map[string]string, whole bool) {
+	t.Helper()
+	data, err := os.ReadFile(d.store.Dir() + "/index")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	of = make(map[string]string)
+	data, whole = bytes.CutPrefix(data, []byte(indexFileHead))
+	for whole && len(data) > 0 {
+		entry := string(journal.Frame(data, len(data)))
+		segment, ok := steplog.EntrySegment(entry)
+		if !ok {
+			return of, false
+		}
+		of[segment] = entry
+		data = data[journal.FrameBytes+len(entry):]
+	}
+	return of, whole
+}
+
 // TestWriterIndexes: who closes a segment adds it to the index, so a survey reads no
 // journal.
 func TestWriterIndexes(t *testing.T) {
 	d, at, data := indexed(t)
-	if x := d.store.readIndex(); x.rewrite || len(x.of) != 3 || d.files("journal/*") != 3 {
-		t.Fatalf("%d segments are in the index, rewrite is %v", len(x.of), x.rewrite)
+	if of, whole := d.indexOf(t); !whole || len(of) != 3 || d.files("journal/*") != 3 {
+		t.Fatalf("%d segments are in the index, and it is whole: %v", len(of), whole)
 	}
 	for _, s := range d.read(t).Steps {
 		if s.Unread == nil {
@@ -59,8 +84,8 @@ func TestIndexDamaged(t *testing.T) {
 		if got := d.told(t); got != want {
 			t.Fatalf("%s at byte %d:\n%s\nwant\n%s", what, n, got, want)
 		}
-		if x := d.store.readIndex(); x.rewrite || len(x.of) != 3 {
-			t.Fatalf("%s at byte %d: afterwards %d segments are in the index, rewrite is %v", what, n, len(x.of), x.rewrite)
+		if of, whole := d.indexOf(t); !whole || len(of) != 3 {
+			t.Fatalf("%s at byte %d: afterwards %d segments are in the index, and it is whole: %v", what, n, len(of), whole)
 		}
 	}
 	for n := range data {
@@ -72,12 +97,12 @@ func TestIndexDamaged(t *testing.T) {
 	for name, foreign := range map[string][]byte{
 		"zeros":              make([]byte, len(data)),
 		"zeros behind":       append(bytes.Clone(data), make([]byte, 100)...),
-		"no version":         data[len(indexHead):],
-		"another version":    append([]byte("carrel index 9\n"), data[len(indexHead):]...),
-		"the version twice":  append([]byte(indexHead), data...),
+		"no version":         data[len(indexFileHead):],
+		"another version":    append([]byte("carrel index 9\n"), data[len(indexFileHead):]...),
+		"the version twice":  append([]byte(indexFileHead), data...),
 		"a text":             []byte("these are no steps\n"),
-		"twice, by two":      append(bytes.Clone(data), data[len(indexHead):]...),
-		"a part from two":    append(bytes.Clone(data), data[len(indexHead):len(indexHead)+20]...),
+		"twice, by two":      append(bytes.Clone(data), data[len(indexFileHead):]...),
+		"a part from two":    append(bytes.Clone(data), data[len(indexFileHead):len(indexFileHead)+20]...),
 		"of another history": of(indexed(t)),
 	} {
 		if err := os.WriteFile(at, foreign, 0o600); err != nil {

@@ -50,7 +50,7 @@ func TestAnotherRunWrites(t *testing.T) {
 				want = less
 			}
 			pre, _ := a.read(t).Step(1).PreOf(a.at("f"))
-			kept := fmt.Sprintf("%s/objects/%s/%s", a.store.path, pre.Object.Segment, journal.ObjectName(pre.Object.Number))
+			kept := fmt.Sprintf("%s/objects/%s/%s", a.store.Dir(), pre.Object.Segment, journal.ObjectName(pre.Object.Number))
 			if got, err := os.ReadFile(kept); err != nil || string(got) != want {
 				t.Fatalf("%s: kept is %q, %v", when, got, err)
 			}

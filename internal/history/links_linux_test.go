@@ -157,7 +157,7 @@ func (d *desk) thereAndBack(t *rapid.T, when, before, after string) {
 func (d *desk) gone() {
 	d.store.Close()
 	_ = os.RemoveAll(d.root)
-	_ = os.RemoveAll(d.store.path)
+	_ = os.RemoveAll(d.store.Dir())
 }
 
 // TestUndoOfKnotsInSteps: the same in several steps, with descriptors that outlive
@@ -219,7 +219,7 @@ func TestUndoOfKnotsInSteps(t *testing.T) {
 		}
 		for n := last.Number - uint64(k) + 1; n <= last.Number; n++ {
 			l = d.read(rt)
-			if _, err := d.undo(rt, Request{Steps: []uint64{l.undoOf(l.Step(n)).Number}, Redo: true}); err != nil {
+			if _, err := d.undo(rt, Request{Steps: []uint64{undoOf(l, l.Step(n)).Number}, Redo: true}); err != nil {
 				rt.Fatalf("redo of %d: %v", n, err)
 			}
 			if got, want := snapshot(rt, d.root), trees[n]; got != want {
@@ -254,7 +254,7 @@ func TestRedoOfAWriteByALink(t *testing.T) {
 	}
 	for _, n := range []uint64{1, 2} {
 		l := d.read(t)
-		if _, err := d.undo(t, Request{Steps: []uint64{l.undoOf(l.Step(n)).Number}, Redo: true}); err != nil {
+		if _, err := d.undo(t, Request{Steps: []uint64{undoOf(l, l.Step(n)).Number}, Redo: true}); err != nil {
 			t.Fatalf("redo of %d: %v", n, err)
 		}
 		if got := snapshot(t, d.root); got != trees[n] {
@@ -291,7 +291,7 @@ func TestUndoOfAFileThatMoves(t *testing.T) {
 		}
 		for n := uint64(1); n <= 3; n++ {
 			l := d.read(t)
-			if _, err := d.undo(t, Request{Steps: []uint64{l.undoOf(l.Step(n)).Number}, Redo: true}); err != nil {
+			if _, err := d.undo(t, Request{Steps: []uint64{undoOf(l, l.Step(n)).Number}, Redo: true}); err != nil {
 				t.Fatalf("redo of %d: %v", n, err)
 			}
 			if got := snapshot(t, d.root); got != trees[n] {
@@ -355,7 +355,7 @@ func staleNames(t *testing.T, byDir bool) {
 }
 
 // undoOf gives the undo that a step is taken back by now.
-func (l *Log) undoOf(s *steplog.Step) *steplog.Step {
+func undoOf(l *Log, s *steplog.Step) *steplog.Step {
 	for range l.Steps {
 		u := l.Step(s.UndoneBy)
 		if u == nil || u.UndoneBy == 0 {

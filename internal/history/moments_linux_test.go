@@ -58,10 +58,10 @@ func TestObjectsNobodyKnowsGo(t *testing.T) {
 	d.fill(t)
 	d.begin(t)
 	d.write(t, "dir/f", "kept")
-	segment := d.w.segment
+	segment := d.w.Segment()
 	d.killedAt(t, "record", 1, func() { d.write(t, "a", "other") })
 	d.recover(t)
-	got, err := os.ReadDir(d.store.path + "/objects/" + segment)
+	got, err := os.ReadDir(d.store.Dir() + "/objects/" + segment)
 	if err != nil || len(got) != 1 {
 		t.Errorf("%v %v", got, err)
 	}
@@ -136,7 +136,7 @@ func TestEditedAfterAKillInTheEnd(t *testing.T) {
 		_ = d.w.Sync()
 	})
 	// As if the last record had not been written: the posts are there.
-	name := d.store.path + "/journal/" + d.read(t).Steps[0].Segment
+	name := d.store.Dir() + "/journal/" + d.read(t).Steps[0].Segment
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -170,10 +170,10 @@ func TestEditedAfterAKill(t *testing.T) {
 		d.fill(t)
 		d.begin(t)
 		d.write(t, "a", "by the step")
-		segment := d.w.segment
+		segment := d.w.Segment()
 		d.kill()
 		// The last record says when the writer lived.
-		data, err := os.ReadFile(d.store.path + "/journal/" + segment)
+		data, err := os.ReadFile(d.store.Dir() + "/journal/" + segment)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestEditedAfterAKill(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := os.WriteFile(d.store.path+"/journal/"+segment, rest, 0o600); err != nil {
+		if err := os.WriteFile(d.store.Dir()+"/journal/"+segment, rest, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(d.at("a"), []byte("by the user"), 0o640); err != nil {

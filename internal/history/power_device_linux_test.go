@@ -11,9 +11,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
+
+	"golang.org/x/sys/unix"
 )
 
 // device is an ext4 in a file, whose power can be taken away.
@@ -166,7 +166,7 @@ func (dev *device) try(at int, how uint32, when string) {
 		for _, do := range []func(t fataler, d *desk){func(t fataler, d *desk) { d.write(t, "a", "of the first"); d.remove(t, "od\xffd\n") }, second} {
 			m := mark{before: snapshot(f, d.root)}
 			d.begin(f)
-			m.step = d.w.step
+			m.step = d.step
 			do(f, d)
 			d.end(f)
 			if err := d.w.Sync(); err != nil || gone {

@@ -1,8 +1,6 @@
 package history
 
-import (
-	"testing"
-)
+import "testing"
 
 // TestPowerLostInADiscard: what is not discarded keeps all that it needs.
 func TestPowerLostInADiscard(t *testing.T) {
@@ -46,7 +44,7 @@ func (p *power) checkDiscarded(all bool, when string) {
 		if err != nil || len(l.Damaged) > 0 || !all && (l.Step(2) == nil || l.Step(3) == nil) {
 			p.t.Fatalf("%s: %v %v", when, err, l)
 		}
-		if n, err := p.store.number(); err != nil || n <= 3 {
+		if n, err := p.store.NextNumber(); err != nil || n <= 3 {
 			p.t.Fatalf("%s: the next number is %d %v", when, n, err)
 		}
 		if _, err := p.store.Collect(false); err != nil {

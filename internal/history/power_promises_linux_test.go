@@ -13,10 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/store"
+
+	"golang.org/x/sys/unix"
 )
 
 // power is a desk whose disks are recorded until the power is lost.
@@ -37,9 +38,9 @@ type mark struct {
 }
 
 // newPower fills a root, and begins to record: the store is not made yet.
-func newPower(t *testing.T, root, store string) *power {
+func newPower(t *testing.T, root, kept string) *power {
 	t.Helper()
-	for _, dir := range []string{root, store} {
+	for _, dir := range []string{root, kept} {
 		entries, err := os.ReadDir(dir)
 		for _, e := range entries {
 			err = errors.Join(err, os.RemoveAll(dir+"/"+e.Name()))
@@ -48,7 +49,7 @@ func newPower(t *testing.T, root, store string) *power {
 			t.Fatal(err)
 		}
 	}
-	d := &desk{t: t, root: root + "/root", apart: root != store}
+	d := &desk{t: t, root: root + "/root", apart: root != kept}
 	if err := os.Mkdir(d.root, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -56,14 +57,14 @@ func newPower(t *testing.T, root, store string) *power {
 	p := &power{desk: d, t: t}
 	bases := []string{root}
 	if d.apart {
-		bases = append(bases, store)
+		bases = append(bases, kept)
 	}
 	p.recorder = record(t, bases...)
-	boot := bootID
-	t.Cleanup(func() { bootID = boot })
+	boot := store.BootID
+	t.Cleanup(func() { store.BootID = boot })
 	boots := 0
-	bootID = func() string { boots++; return fmt.Sprint("boot ", boots) } // another each time
-	d.store = openStore(t, store+"/state/project/history")
+	store.BootID = func() string { boots++; return fmt.Sprint("boot ", boots) } // another each time
+	d.store = openStore(t, kept+"/state/project/history")
 	return p
 }
 
@@ -81,7 +82,7 @@ func (p *power) step(do func(t fataler, d *desk)) {
 	p.t.Helper()
 	m := mark{began: p.now(), before: snapshot(p.t, p.root)}
 	p.begin(p.t)
-	m.step = p.w.step
+	m.step = p.desk.step
 	do(silent{p.t}, p.desk)
 	p.end(p.t)
 	if err := p.w.Sync(); err != nil {
@@ -223,7 +224,8 @@ func (p *power) checkVerified(at int, when string) {
 	}
 	for _, f := range v.Faults {
 		safe := slices.ContainsFunc(p.marks, func(m mark) bool { return m.at <= at && m.step == f.Step })
-		if f.Code == FaultUnreferenced || f.Code == FaultJournal && strings.Contains(f.Why, "unreadable before") || !safe && (f.Code == FaultMissing || f.Code == FaultOther) {
+		if f.Code == store.FaultUnreferenced || f.Code == store.FaultJournal && strings.Contains(f.Why, "unreadable before") ||
+			!safe && (f.Code == store.FaultMissing || f.Code == store.FaultOther) {
 			continue
 		}
 		p.t.Fatalf("%s: %+v", when, f)
@@ -235,8 +237,8 @@ func (p *power) reopen(when string, must bool) {
 	p.t.Helper()
 	p.store = openStore(p.t, p.bases[len(p.bases)-1]+"/state/project/history")
 	if unfinished, err := p.store.Unfinished(); err != nil || !unfinished && strings.HasPrefix(when, "ordered") {
-		c := p.store.catchUp() // and nothing else, as a run does
-		n, e := p.store.number()
+		c := p.store.CatchUp() // and nothing else, as a run does
+		n, e := p.store.NextNumber()
 		if c != nil || e != nil || len(p.marks) > 0 && p.last > 0 && n <= p.given(when) {
 			p.t.Fatalf("%s: the next number is %d: %v", when, n, e)
 		}
@@ -431,7 +433,7 @@ func (p *power) checkAfterUndo(m *mark, had map[string]bool, when string) {
 // contents gives what all files of the root and all objects hold.
 func (p *power) contents() map[string]bool {
 	out := make(map[string]bool)
-	for _, dir := range []string{p.root, p.store.path + "/objects"} {
+	for _, dir := range []string{p.root, p.store.Dir() + "/objects"} {
 		err := filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() {
 				return err

@@ -26,7 +26,7 @@ func TestUndoBesideUndo(t *testing.T) {
 			t.Fatalf("canary: %v", err)
 		}
 	}
-	other, err := Open(d.store.path)
+	other, err := Open(d.store.Dir())
 	by(t, err, other.Share())
 	if _, err := d.store.Undo(before, req); !errors.Is(err, ErrBusy) {
 		t.Errorf("while a run goes on: %v", err)
@@ -53,13 +53,13 @@ func TestReadOnlyStore(t *testing.T) {
 	d.write(t, "a", "two")
 	d.end(t)
 	d.close(t)
-	by(t, unix.Mount(d.store.path, d.store.path, "", unix.MS_BIND, ""))
-	t.Cleanup(func() { by(t, unix.Unmount(d.store.path, unix.MNT_DETACH)) })
-	by(t, unix.Mount("", d.store.path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
-	if _, err := Open(d.store.path); !errors.Is(err, unix.EROFS) {
+	by(t, unix.Mount(d.store.Dir(), d.store.Dir(), "", unix.MS_BIND, ""))
+	t.Cleanup(func() { by(t, unix.Unmount(d.store.Dir(), unix.MNT_DETACH)) })
+	by(t, unix.Mount("", d.store.Dir(), "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+	if _, err := Open(d.store.Dir()); !errors.Is(err, unix.EROFS) {
 		t.Errorf("to write: %v", err)
 	}
-	s, err := OpenToRead(d.store.path)
+	s, err := OpenToRead(d.store.Dir())
 	by(t, err)
 	defer s.Close()
 	l, _, failed, err := s.RecoverAndSurvey([]string{d.root})

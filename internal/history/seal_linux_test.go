@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/store"
 )
 
 // TestJournalCutShort: a journal that was closed and holds less by now, in whole
@@ -24,7 +25,7 @@ func TestJournalCutShort(t *testing.T) {
 		d.end(t)
 	}
 	d.close(t)
-	name := d.store.path + "/journal/" + d.read(t).Steps[0].Segment
+	name := d.store.Dir() + "/journal/" + d.read(t).Steps[0].Segment
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestJournalCutShort(t *testing.T) {
 		at += n
 		ends = append(ends, at)
 	}
-	objects, unnamed := count(t, d.store.path+"/objects"), 0
+	objects, unnamed := count(t, d.store.Dir()+"/objects"), 0
 	for _, attribute := range []bool{true, false} {
 		for _, end := range ends[:len(ends)-1] {
 			what := fmt.Sprintf("%d of %d bytes, attribute %v", end, len(whole), attribute)
@@ -61,18 +62,18 @@ func TestJournalCutShort(t *testing.T) {
 				t.Errorf("%s: %q", what, l.Damaged)
 			}
 			v, err := d.store.Verify()
-			if err != nil || len(v.Faults) == 0 || v.Faults[0].Code != FaultJournal {
+			if err != nil || len(v.Faults) == 0 || v.Faults[0].Code != store.FaultJournal {
 				t.Errorf("%s: verified: %v %+v", what, err, v)
 			}
 			for _, f := range v.Faults {
-				if f.Code == FaultUnreferenced && !strings.Contains(f.Why, "leaves it there") {
+				if f.Code == store.FaultUnreferenced && !strings.Contains(f.Why, "leaves it there") {
 					t.Errorf("%s: what a damaged journal may have named is given away: %+v", what, f)
-				} else if f.Code == FaultUnreferenced {
+				} else if f.Code == store.FaultUnreferenced {
 					unnamed++
 				}
 			}
-			if _, err := d.store.Collect(false); err != nil || count(t, d.store.path+"/objects") != objects {
-				t.Errorf("%s: gc: %v; %d of %d objects are left", what, err, count(t, d.store.path+"/objects"), objects)
+			if _, err := d.store.Collect(false); err != nil || count(t, d.store.Dir()+"/objects") != objects {
+				t.Errorf("%s: gc: %v; %d of %d objects are left", what, err, count(t, d.store.Dir()+"/objects"), objects)
 			}
 			if closed, err := d.store.Recover([]string{d.root}); err != nil || len(closed) > 0 {
 				t.Errorf("%s: recovered: %v %v", what, closed, err)
@@ -101,7 +102,7 @@ func (d *desk) closedAs(t *testing.T, name string, data []byte, attribute bool, 
 	}
 	defer f.Close()
 	if attribute {
-		seal(int(f.Fd()))
+		store.Seal(int(f.Fd()))
 	}
 	if _, err := f.WriteAt(data, 0); err != nil {
 		t.Fatal(err)
@@ -123,7 +124,7 @@ func TestClosedJournals(t *testing.T) {
 	d.write(t, "a", "x")
 	d.kill()
 	mode := func(segment string) os.FileMode {
-		st, err := os.Stat(d.store.path + "/journal/" + segment)
+		st, err := os.Stat(d.store.Dir() + "/journal/" + segment)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func TestSoFar(t *testing.T) {
 			}
 			l := d.log(rt)
 			open := l.Steps[len(l.Steps)-1]
-			if err := l.SoFar(open); err != nil {
+			if err := SoFar(l, open); err != nil {
 				rt.Fatalf("looking: %v", err)
 			}
 			told, counts := open.Changes(), open.Counts()

@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/store"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestKilledForReal: as the crashes above, by a signal and in a process of its
@@ -30,7 +31,7 @@ func TestKilledForReal(t *testing.T) {
 		d.fill(t)
 		before := snapshot(t, d.root)
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilledForReal$")
-		cmd.Env = append(os.Environ(), "CARREL_TEST_KILL="+strings.Repeat("x", at), "CARREL_TEST_ROOT="+d.root, "CARREL_TEST_STORE="+d.store.path)
+		cmd.Env = append(os.Environ(), "CARREL_TEST_KILL="+strings.Repeat("x", at), "CARREL_TEST_ROOT="+d.root, "CARREL_TEST_STORE="+d.store.Dir())
 		out, err := cmd.CombinedOutput()
 		if err == nil {
 			break
@@ -164,10 +165,10 @@ func TestStoreGone(t *testing.T) {
 	d := newDesk(t)
 	d.fill(t)
 	d.begin(t)
-	if err := os.RemoveAll(d.store.path); err != nil {
+	if err := os.RemoveAll(d.store.Dir()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(aliveFor + 10*time.Millisecond)
+	time.Sleep(time.Second / 4) // longer than a writer takes it to be there still
 	before := snapshot(t, d.root)
 	refused := d.hardship()
 	if got := snapshot(t, d.root); got != before {
@@ -189,8 +190,7 @@ func TestStoreGoneJustNow(t *testing.T) {
 	d := newDesk(t)
 	d.fill(t)
 	d.begin(t)
-	d.w.seen = time.Now().Add(time.Hour)
-	if err := os.RemoveAll(d.store.path); err != nil {
+	if err := os.RemoveAll(d.store.Dir()); err != nil {
 		t.Fatal(err)
 	}
 	for _, op := range []Op{Remove, Content} {
@@ -246,15 +246,15 @@ func TestStoreFull(t *testing.T) {
 // TestRecordLostWithThePower: the link of what was removed reached the disk, and the
 // record did not. Nobody knows its name, and it may be all that is left.
 func TestRecordLostWithThePower(t *testing.T) {
-	boot := bootID
-	defer func() { bootID = boot }()
+	boot := store.BootID
+	defer func() { store.BootID = boot }()
 	d := newDesk(t)
 	d.fill(t)
 	d.begin(t)
-	segment := d.w.segment
+	segment := d.w.Segment()
 	d.remove(t, "a")
 	d.kill()
-	file := d.store.path + "/journal/" + segment
+	file := d.store.Dir() + "/journal/" + segment
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -263,11 +263,11 @@ func TestRecordLostWithThePower(t *testing.T) {
 	if err := os.Truncate(file, int64(begin)); err != nil {
 		t.Fatal(err)
 	}
-	bootID = func() string { return "another" }
+	store.BootID = func() string { return "another" }
 	if closed, err := d.store.Recover([]string{d.root}); err != nil || len(closed) != 1 {
 		t.Fatal(closed, err)
 	}
-	if got, err := os.ReadFile(d.store.path + "/objects/" + segment + "/1"); string(got) != "content of a" {
+	if got, err := os.ReadFile(d.store.Dir() + "/objects/" + segment + "/1"); string(got) != "content of a" {
 		t.Errorf("%q %v", got, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // second gives a desk on the same root and store, with a writer of its own.
 func (d *desk) second(t fataler) *desk {
-	store, err := Open(d.store.path)
+	store, err := Open(d.store.Dir())
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -238,7 +238,7 @@ func TestEditorDuringAnUndo(t *testing.T) {
 					want = append(want, "by the user, new")
 				}
 				for _, text := range want {
-					if !holds(t, d.root, text) && !holds(t, d.store.path+"/objects", text) {
+					if !holds(t, d.root, text) && !holds(t, d.store.Dir()+"/objects", text) {
 						t.Fatalf("%s: %q is lost", when, text)
 					}
 				}

@@ -2,15 +2,16 @@ package history
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+
+	"pgregory.net/rapid"
 )
 
 // TestTrimByIndex: a trim that takes sizes and ages from the index removes what one
@@ -42,7 +43,7 @@ func TestTrimByIndex(t *testing.T) {
 			Bytes: rapid.Int64Range(0, size.Bytes).Draw(rt, "limit of bytes"),
 		})
 		byIndex := d.collect(rt, true)
-		if err := os.Remove(d.store.path + "/" + indexFile); err != nil {
+		if err := os.Remove(d.store.Dir() + "/index"); err != nil {
 			rt.Fatal(err)
 		}
 		byJournals := d.collect(rt, true)
@@ -71,10 +72,10 @@ func (d *desk) collect(t fataler, dry bool) *Removal {
 // state of the file.
 func (d *desk) misindex(t fataler, segment string, change func(is *steplog.SegmentState, steps []*steplog.Step) []*steplog.Step) {
 	t.Helper()
-	x := d.store.readIndex()
-	out := []byte(indexHead)
-	for _, name := range sortedKeys(x.of) {
-		entry := x.of[name]
+	of, whole := d.indexOf(t)
+	out := []byte(indexFileHead)
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		entry := of[name]
 		if name == segment {
 			is, steps, ok := steplog.ReadEntry(entry)
 			if !ok {
@@ -85,10 +86,10 @@ func (d *desk) misindex(t fataler, segment string, change func(is *steplog.Segme
 		}
 		out = journal.AppendFrame(out, []byte(entry))
 	}
-	if x.rewrite || x.of[segment] == "" {
+	if !whole || of[segment] == "" {
 		t.Fatalf("the index has no entry of %s", segment)
 	}
-	if err := os.WriteFile(d.store.path+"/"+indexFile, out, 0o600); err != nil {
+	if err := os.WriteFile(d.store.Dir()+"/index", out, 0o600); err != nil {
 		t.Fatalf("%v", err)
 	}
 }
@@ -136,7 +137,7 @@ func TestTrimByWrongIndex(t *testing.T) {
 				if got := d.collect(t, false); len(got.Steps) > len(honest.Steps) {
 					t.Fatalf("steps %d went, want %d at most", got.Steps, honest.Steps)
 				}
-				_ = os.Remove(d.store.path + "/" + indexFile)
+				_ = os.Remove(d.store.Dir() + "/index")
 				left := numbers(d.read(t))
 				for _, s := range before.Steps {
 					if !slices.Contains(honest.Steps, s.Number) && !slices.Contains(left, s.Number) {

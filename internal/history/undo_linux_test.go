@@ -6,11 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"golang.org/x/sys/unix"
-	"pgregory.net/rapid"
-
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/undo"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
 )
 
 // oneStep are the ways to destroy something, one each.
@@ -420,7 +421,7 @@ func (d *desk) stopped(t *testing.T, name string, req Request) {
 		}
 		return nil
 	}
-	if _, err := d.undo(t, req); !errors.Is(err, no) || errors.Is(err, errUnfinished) {
+	if _, err := d.undo(t, req); !errors.Is(err, no) || errors.Is(err, undo.ErrUnfinished) {
 		t.Errorf("asked %d times, and then %v", asked, err)
 	}
 	if diff := apart(snapshot(t, d.root), before); diff != "" {

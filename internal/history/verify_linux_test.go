@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
+	"carrel/internal/history/store"
+
+	"pgregory.net/rapid"
 )
 
 // verified wants a store with no fault, or gives them.
@@ -68,37 +69,37 @@ func TestVerifyFindsNothing(t *testing.T) {
 // TestVerifyFinds: what somebody else did to a store, or a disk.
 func TestVerifyFinds(t *testing.T) {
 	object := func(d *desk) string {
-		found, _ := filepath.Glob(d.store.path + "/objects/*/1")
+		found, _ := filepath.Glob(d.store.Dir() + "/objects/*/1")
 		return found[0]
 	}
 	journal := func(d *desk) string {
-		found, _ := filepath.Glob(d.store.path + "/journal/*")
+		found, _ := filepath.Glob(d.store.Dir() + "/journal/*")
 		return found[0]
 	}
 	for _, c := range []struct {
 		name, code, why string
 		do              func(d *desk) error
 	}{
-		{"an object is gone", FaultMissing, "not there", func(d *desk) error { return os.Remove(object(d)) }},
-		{"an object is shorter", FaultOther, "3 bytes, and 12 were kept", func(d *desk) error { return os.Truncate(object(d), 3) }},
-		{"an object is a link", FaultOther, "a symlink, and a file", func(d *desk) error {
+		{"an object is gone", store.FaultMissing, "not there", func(d *desk) error { return os.Remove(object(d)) }},
+		{"an object is shorter", store.FaultOther, "3 bytes, and 12 were kept", func(d *desk) error { return os.Truncate(object(d), 3) }},
+		{"an object is a link", store.FaultOther, "a symlink, and a file", func(d *desk) error {
 			_ = os.Remove(object(d))
 			return os.Symlink("/nonexistent/outside", filepath.Dir(journal(d))+"/../objects/"+filepath.Base(journal(d))+"/1")
 		}},
-		{"something that nothing refers to", FaultUnreferenced, "nothing refers", func(d *desk) error {
+		{"something that nothing refers to", store.FaultUnreferenced, "nothing refers", func(d *desk) error {
 			return os.WriteFile(filepath.Dir(object(d))+"/ff", nil, 0o600)
 		}},
-		{"a name that is none", FaultStray, "such a name", func(d *desk) error {
+		{"a name that is none", store.FaultStray, "such a name", func(d *desk) error {
 			return os.WriteFile(filepath.Dir(object(d))+"/01", nil, 0o600)
 		}},
-		{"no name of a segment", FaultJournal, "no name", func(d *desk) error {
+		{"no name of a segment", store.FaultJournal, "no name", func(d *desk) error {
 			return os.WriteFile(filepath.Dir(journal(d))+"/x", nil, 0o600)
 		}},
 		{"a record that is half written", "", "", func(d *desk) error {
 			return appendTo(journal(d), "\x40\x00\x00\x00half")
 		}},
 		{"zeros behind the records", "", "", func(d *desk) error { return appendTo(journal(d), strings.Repeat("\x00", 5000)) }},
-		{"a bit in the middle", FaultJournal, "unreadable before byte", func(d *desk) error {
+		{"a bit in the middle", store.FaultJournal, "unreadable before byte", func(d *desk) error {
 			data, err := os.ReadFile(journal(d))
 			if err == nil {
 				data[len(data)/2] ^= 1
@@ -106,8 +107,8 @@ func TestVerifyFinds(t *testing.T) {
 			}
 			return err
 		}},
-		{"no file of what is discarded", FaultDiscarded, "listed again", func(d *desk) error {
-			return os.WriteFile(d.store.path+"/"+discardsFile, []byte("garbage"), 0o600)
+		{"no file of what is discarded", store.FaultDiscarded, "listed again", func(d *desk) error {
+			return os.WriteFile(d.store.Dir()+"/discarded", []byte("garbage"), 0o600)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -148,12 +149,12 @@ func TestVerifyWhileSomebodyWrites(t *testing.T) {
 	d.fill(t)
 	d.begin(t)
 	d.write(t, "a", "changed")
-	found, _ := filepath.Glob(d.store.path + "/objects/*")
+	found, _ := filepath.Glob(d.store.Dir() + "/objects/*")
 	onItsWay := found[0] + "/ff" // its record comes next
 	if err := os.WriteFile(onItsWay, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other, err := Open(d.store.path)
+	other, err := Open(d.store.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestVerifyWhileSomebodyWrites(t *testing.T) {
 	}
 	d.kill()
 	v, err = other.Verify()
-	if err != nil || len(v.Faults) != 1 || v.Faults[0].Code != FaultInterrupted {
+	if err != nil || len(v.Faults) != 1 || v.Faults[0].Code != store.FaultInterrupted {
 		t.Fatalf("after a kill: %+v, %v", v, err)
 	}
 	if _, err := d.store.Recover([]string{d.root}); err != nil {
@@ -176,4 +177,25 @@ func TestVerifyWhileSomebodyWrites(t *testing.T) {
 	if f := d.verified(t); len(f) > 0 {
 		t.Fatalf("after recovery: %+v", f)
 	}
+}
+
+// discarded reads what the store says of steps that are gone: how many segments it names, and
+// the last number that had been given.
+func (d *desk) discarded(t fataler) (segments int, number uint64) {
+	t.Helper()
+	data, err := os.ReadFile(d.store.Dir() + "/discarded")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	for len(data) > 0 {
+		r, n := journal.Decode(data)
+		if n == 0 || r.Discard == nil {
+			t.Fatalf("it cannot be read")
+		}
+		if data = data[n:]; r.Discard.Segment != "" {
+			segments++
+		}
+		number = max(number, r.Step)
+	}
+	return segments, number
 }

@@ -4,9 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"carrel/internal/history/disk"
+
+	"golang.org/x/sys/unix"
 )
 
 // failedCalls are calls that change nothing, by name.
@@ -152,8 +152,8 @@ func TestChangeAfterFailedCall(t *testing.T) {
 						}
 						return nil
 					}
-					_, _ = d.w.End(0, nil)
-					if disk.Trial = nil; d.w.step == 0 {
+					open, _ := d.w.End(0, nil)
+					if disk.Trial = nil; open == 0 {
 						return // it came to an end
 					}
 				}

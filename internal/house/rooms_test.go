@@ -18,8 +18,8 @@ const (
 // Where these bounds do not hold yet. Each number only goes down: who makes one of these
 // smaller writes the new one here.
 var (
-	roomLines = map[string]int{"internal/history": 11840}
-	roomFiles = map[string]int{"internal/history": 74}
+	roomLines = map[string]int{}
+	roomFiles = map[string]int{}
 	methods   = map[string]int{
 		"bench.bench":                    77,
 		"internal/broker.worker":         152,
@@ -30,10 +30,10 @@ var (
 		"internal/guard.Decider":         83,
 		"internal/gui.Desktop":           42,
 		"internal/history/steplog.Step":  39,
-		"internal/history.Store":         84,
-		"internal/history.Writer":        165,
-		"internal/history.present":       49,
-		"internal/history.undo":          74,
+		"internal/history/store.Store":   76,
+		"internal/history/writer.Writer": 162,
+		"internal/history/undo.present":  49,
+		"internal/history/undo.undo":     73,
 		"internal/jsonapi.session":       36,
 		"internal/policy.decision":       70,
 		"internal/sandbox.Walls":         31,

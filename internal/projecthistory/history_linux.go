@@ -117,7 +117,7 @@ func sameDisk(a, b string) bool {
 
 // SoFar looks at what a step that is still open has come to by now; see
 // [history.Log.SoFar].
-func (h *History) SoFar(s *steplog.Step) error { return h.Redacted(h.Log.SoFar(s)) }
+func (h *History) SoFar(s *steplog.Step) error { return h.Redacted(history.SoFar(h.Log, s)) }
 
 // Close lets go of it.
 func (h *History) Close() {

@@ -1,6 +1,12 @@
 package disk
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+
+	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
+)
 
 // CopyHoles copies size bytes; what is a hole stays one. The copy grows as it is
 // written, so one that a loss of power has cut off has another length.
@@ -52,4 +58,23 @@ func copyBuffered(from, to int, at, end int64) (int, error) {
 		done += w
 	}
 	return n, nil
+}
+
+// OpenToCopy opens a file for reading, also one whose mode forbids it: that is
+// another one for a moment.
+func OpenToCopy(dir int, name string) (int, error) {
+	fd, err := OpenAt(dir, name, unix.O_RDONLY)
+	if err != unix.EACCES {
+		return fd, err
+	}
+	pin, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(pin)
+	if st, err := StateAt(pin, "", 0); err != nil || st.Kind != journal.File {
+		return -1, errors.Join(err, ErrChanged)
+	}
+	defer Widened(pin, 0o400)()
+	return OpenAt(dir, name, unix.O_RDONLY)
 }

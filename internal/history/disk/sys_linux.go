@@ -2,10 +2,11 @@ package disk
 
 import (
 	"errors"
-
-	"golang.org/x/sys/unix"
+	"time"
 
 	"carrel/internal/history/journal"
+
+	"golang.org/x/sys/unix"
 )
 
 // Trial is asked before each call by which the history looks at or changes a
@@ -23,6 +24,10 @@ var (
 
 // ErrChanged is why something was left as it is that is not what it was a moment ago.
 var ErrChanged = errors.New("somebody changed it meanwhile")
+
+// ClockTick is by how much the times that the kernel gives to files lag behind its clock, at
+// most.
+const ClockTick = 10 * time.Millisecond
 
 // Try asks [Trial].
 func Try(call string) error {

@@ -57,3 +57,9 @@ func BegunAt(segment string) uint64 {
 	}
 	return n
 }
+
+// ObjectNumber is the reverse of [ObjectName].
+func ObjectNumber(name string) (uint64, bool) {
+	n, err := strconv.ParseUint(name, 16, 64)
+	return n, err == nil && ObjectName(n) == name
+}

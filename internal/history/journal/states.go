@@ -46,3 +46,10 @@ func Same(a, b *State) bool {
 func Like(copied, of *State) bool {
 	return copied.Kind == of.Kind && (copied.Kind != File || of.Size < 0 || copied.Size == of.Size && copied.Mtime == of.Mtime)
 }
+
+// Interchangeable says whether two files may have one content. Of several names of a file
+// none can be replaced alone.
+func Interchangeable(found, left *State) bool {
+	return len(left.Sum) > 0 && found.Kind == File && left.Kind == File && found.Size == left.Size &&
+		found.Mode == left.Mode && found.UID == left.UID && found.GID == left.GID && found.Links == 1 && left.Links == 1
+}
