@@ -5,14 +5,9 @@ import (
 	"fmt"
 )
 
-// Schema is the JSON Schema (draft 2020-12) of the user's configuration, made
-// from the table that decodes it.
-func Schema() []byte { return schemaOf(KindUser) }
-
-// SchemaOf is the JSON Schema of one kind of file.
-func SchemaOf(kind Kind) []byte { return schemaOf(kind) }
-
-func schemaOf(kind Kind) []byte {
+// SchemaOf is the JSON Schema (draft 2020-12) of one kind of file, made from the table
+// that decodes it.
+func SchemaOf(kind Kind) []byte {
 	top := objectSchema(fieldsOf(kind), kind)
 	top["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	top["title"] = fmt.Sprintf("Carrel %s configuration", kind)

@@ -33,9 +33,6 @@ func Known(op string) bool { return newRequest(op) != nil }
 // OpOf is the name of a request's operation.
 func OpOf(req Request) string { return req.op() }
 
-// SubjectOf is what a request is about, for people: a path or a pattern.
-func SubjectOf(req Request) Path { return req.subject() }
-
 // Decode reads a request: one JSON object with no field that is not known, none
 // twice, and no text that JSON readers could take in two ways. The error is an *Error.
 func Decode(op string, data []byte) (Request, error) {

@@ -3,9 +3,7 @@ package inside
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -18,9 +16,6 @@ const (
 
 // keyHelpers are they, by name.
 var keyHelpers = map[string]func([]string) int{GitHelper: gitCredential, GPGHelper: gpgSign, GHHelper: withToken}
-
-// KeyHelpers are the names of the helpers for credentials.
-func KeyHelpers() []string { return slices.Sorted(maps.Keys(keyHelpers)) }
 
 // keyDeadline is longer than the supervisor's own, which may ask a person.
 const keyDeadline = 5 * time.Minute
