@@ -91,7 +91,8 @@ for _ in range(100):
         break
     time.sleep(0.05)
 assert c.request("carrel.preview", count=1)["removed"] == [f"{first}/later", f"{first}/now"], c.request("carrel.preview", count=1)
-assert c.request("undo.rollback", count=1)["steps_rolled_back"] == 1 and names() == everything, names()
+back = c.request("undo.rollback", count=1)
+assert back["steps_rolled_back"] == 1 and names() == everything, (back, names())
 
 # Somebody else changes what a step left: told, in the way, and crossed by force only.
 time.sleep(1.5)
