@@ -47,3 +47,23 @@ func TestAgentsDaemonIsNoPerson(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentsRemoveNoHistory: what a known agent outside has started neither discards steps
+// nor removes what is kept, also where it says yes itself.
+func TestAgentsRemoveNoHistory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.sh("echo made > made")
+	for _, command := range []string{"carrel discard --all --yes", "carrel purge --all --yes"} {
+		agent := w.script(w.home+"/bin/claude", "#!/bin/sh\n"+command+"\n")
+		if r := w.finish(w.command(agent)); r.code != 125 || !strings.Contains(r.err, "the agent claude") {
+			t.Errorf("%s by an agent: %s", command, r)
+		}
+		if list := w.fine("history"); !strings.Contains(list, "made > made") {
+			t.Errorf("after %s: %s", command, list)
+		}
+	}
+	for _, command := range []string{"discard --all --yes", "purge --all --yes"} {
+		w.fine(strings.Fields(command)...)
+	}
+}

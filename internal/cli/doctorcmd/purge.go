@@ -78,6 +78,11 @@ func purge(env *cmdenv.Env, f *purgeFlags) error {
 		}
 		return tellElse(env, f)
 	}
+	if why := env.ByAgent(); why != nil {
+		why.Operation, why.Message = "purge", "only a person or their script may remove what is kept: "+why.Subject
+		why.Hint = "type `carrel purge` yourself, in a terminal of your own outside the workspace"
+		return why
+	}
 	if !f.yes {
 		if err := f.ask(list); err != nil {
 			return err
