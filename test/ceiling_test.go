@@ -238,7 +238,7 @@ func TestCeilingOfTheCaller(t *testing.T) {
 		if r := under(own, "audit", "verify", "theirs"); r.code != 0 {
 			t.Errorf("canary, the log under its own ceiling: %s", r)
 		}
-		if r := under(other, "cleanup", "theirs"); !strings.Contains(r.out, "left theirs") || !exists(s.place()+"/manifest.json") {
+		if r := under(other, "cleanup", "theirs"); r.code != 125 || !strings.Contains(r.err, "theirs was left: ") || !exists(s.place()+"/manifest.json") {
 			t.Errorf("cleanup: %s", r)
 		}
 	})

@@ -245,6 +245,11 @@ func TestDeskLife(t *testing.T) {
 		if a := s.app(id); a.Running || a.Signal != "SIGTERM" || a.Exit != 143 || a.Processes != 0 {
 			t.Errorf("the app: %+v", a)
 		}
+		for _, verb := range []string{"rm", "cleanup"} {
+			if r := s.do(verb); r.code != 125 || !strings.Contains(r.err, "life was left: it runs\nhint: `carrel revoke life`") {
+				t.Errorf("%s while it runs: %s", verb, r)
+			}
+		}
 		if r := s.do("stop"); r.code != 0 || len(s.inside()) != 0 || len(w.processes()) != 0 {
 			t.Errorf("stop: %s, inside %v", r, s.inside())
 		}

@@ -149,7 +149,9 @@ func cleanUp(ctx context.Context, env *cmdenv.Env, args []string, dry, asJSON bo
 		}
 		one := swept{Name: d.Name}
 		if d.State != api.StateStopped {
-			one.Skipped = "it runs"
+			if one.Skipped = "it runs"; len(args) == 1 {
+				one.Skipped += "\nhint: `carrel revoke " + d.Name + "` stops it, and removes what it has left"
+			}
 		} else if why := target.SameCeiling(env, "cleanup", d); why != nil {
 			one.Skipped = why.Error()
 		} else if one.Removed, err = named.Sweep(statedir.Path(env.Getenv), d.Name, dry, false); err != nil {
@@ -160,6 +162,9 @@ func cleanUp(ctx context.Context, env *cmdenv.Env, args []string, dry, asJSON bo
 	}
 	if len(args) == 1 && len(out) == 0 {
 		return fmt.Errorf("no workspace %q\nhint: `carrel list` names them", args[0])
+	}
+	if len(args) == 1 && out[0].Skipped != "" {
+		return fmt.Errorf("%s was left: %s", args[0], out[0].Skipped)
 	}
 	if asJSON {
 		return show.JSON(env.Out, show.NotNil(out))
