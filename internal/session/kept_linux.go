@@ -6,6 +6,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/auditor"
+	"carrel/internal/supervisor"
 )
 
 // auditRun begins the audit log of a run, where one is required.
@@ -26,6 +27,24 @@ func auditRun(s *Session, id string) (err error) {
 			Hint:    "make what is missing; no other file lifts what the operator requires"}
 	}
 	s.Audit.RunBegins(s.Request.Argv, o.Of, s.BackendTold(), s.Ceilings())
+	return nil
+}
+
+// pauseOf gives what reads the pause of the project; its nil is none.
+func pauseOf(s *Session) func() *api.ProjectPause {
+	if s.State == nil {
+		return func() *api.ProjectPause { return nil }
+	}
+	pauses, project := s.State.Pauses(), s.Place.Project
+	return func() *api.ProjectPause { return pauses.Of(project) }
+}
+
+// startsHere refuses to start anything in a project that is paused. The supervisor looks
+// again when it can be reached, for a pause that comes meanwhile.
+func startsHere(s *Session) error {
+	if p := pauseOf(s)(); p != nil {
+		return supervisor.RefusePaused("start", p)
+	}
 	return nil
 }
 
