@@ -75,7 +75,7 @@ func (s *Session) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 		return r, err
 	}
 	defer holdKept(s)()
-	if err := startsHere(s); err != nil {
+	if err := errors.Join(startsHere(s), showsOwn(s, req.Owner)); err != nil {
 		return r, err
 	}
 	if d.place, err = named.Take(s.State.Root(), req.Name); err != nil {
