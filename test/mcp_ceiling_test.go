@@ -190,3 +190,22 @@ func TestMCPOthers(t *testing.T) {
 		t.Errorf("from inside: %s", r)
 	}
 }
+
+// TestMCPOutsideItsCeiling: a server in a directory that its ceiling does not list is refused by
+// the ceiling at the start of its workspace.
+func TestMCPOutsideItsCeiling(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	listed := w.home + "/listed"
+	w.must(os.Mkdir(listed, 0o755))
+	ceiling := `{"network":{"mode":"closed"},"mounts":[{"host_path":"` + listed + `","workspace_path":"` + listed + `","mode":"read_write"}]}`
+	c := w.locked(w.home+"/ceiling.json", ceiling, "--display", "none")
+	for _, tool := range []string{"Bash", "workspace_start"} {
+		arguments := args{"command": "true"}
+		if tool == "workspace_start" {
+			arguments = args{}
+		}
+		if r := c.refuses("ceiling", tool, arguments); !strings.Contains(r.text(), w.project) || strings.Contains(r.text(), "--cwd") {
+			t.Errorf("%s: %s", tool, r.text())
+		}
+	}
+}

@@ -39,6 +39,15 @@ type Control struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
+// ProjectPause says that a project is paused: all workspaces of it stand still, and none
+// is started.
+type ProjectPause struct {
+	Project string    `json:"project"`
+	Since   time.Time `json:"since"`
+	By      string    `json:"by,omitempty"` // what asked: agent, caller, supervisor
+	Reason  string    `json:"reason,omitempty"`
+}
+
 // Command is what to start in a named workspace.
 type Command struct {
 	Name string   `json:"name,omitempty"` // what people call it; "" is the program's
@@ -122,22 +131,23 @@ type Input struct {
 // Desk is a named workspace as it is written down: while it runs, and after.
 type Desk struct {
 	Manifest
-	Runtime  string     `json:"runtime_dir,omitempty"` // where its socket is
-	Purpose  string     `json:"purpose,omitempty"`
-	Profile  string     `json:"profile,omitempty"`
-	State    string     `json:"state"`
-	Stopped  time.Time  `json:"stopped,omitzero"`
-	Control  Control    `json:"control"`
-	Policy   []Decided  `json:"policy"`
-	Ceiling  *Ceiling   `json:"ceiling,omitempty"`
-	Digest   string     `json:"digest"` // of the whole policy, with the profile's and the ceiling's part
-	Apps     []App      `json:"apps"`   // the newest last
-	Pending  int        `json:"pending"`
-	Events   uint64     `json:"events"` // number of the last one
-	Listed   []string   `json:"listed,omitempty"`
-	Born     []string   `json:"born_inside,omitempty"`
-	Notes    []string   `json:"notes,omitempty"`
-	Artifact []Artifact `json:"artifacts,omitempty"`
+	Runtime  string        `json:"runtime_dir,omitempty"` // where its socket is
+	Purpose  string        `json:"purpose,omitempty"`
+	Profile  string        `json:"profile,omitempty"`
+	State    string        `json:"state"`
+	Stopped  time.Time     `json:"stopped,omitzero"`
+	Control  Control       `json:"control"`
+	Policy   []Decided     `json:"policy"`
+	Paused   *ProjectPause `json:"project_paused,omitempty"` // nil where the project is not
+	Ceiling  *Ceiling      `json:"ceiling,omitempty"`
+	Digest   string        `json:"digest"` // of the whole policy, with the profile's and the ceiling's part
+	Apps     []App         `json:"apps"`   // the newest last
+	Pending  int           `json:"pending"`
+	Events   uint64        `json:"events"` // number of the last one
+	Listed   []string      `json:"listed,omitempty"`
+	Born     []string      `json:"born_inside,omitempty"`
+	Notes    []string      `json:"notes,omitempty"`
+	Artifact []Artifact    `json:"artifacts,omitempty"`
 }
 
 // Decided is one dimension of a policy.

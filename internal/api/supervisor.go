@@ -29,6 +29,7 @@ const (
 	OpDeny      = "deny"
 	OpPause     = "pause"
 	OpResume    = "resume"
+	OpProject   = "project" // look anew whether the project is paused, and do as that says
 	OpStop      = "stop"
 	OpNetAllow  = "net-allow" // a host rule, as long as it runs; needs a person at a terminal
 	OpNetDeny   = "net-deny"
@@ -110,6 +111,8 @@ type WorkspaceStatus struct {
 	Pending   int         `json:"pending"` // approvals that wait for an answer
 	Published []Published `json:"published,omitempty"`
 	Ceiling   *Ceiling    `json:"ceiling,omitempty"` // that it was started under; nil for none
+
+	ProjectPaused *ProjectPause `json:"project_paused,omitempty"` // nil where the project is not
 
 	// Of a named workspace.
 	Purpose string    `json:"purpose,omitempty"`

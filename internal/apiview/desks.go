@@ -15,6 +15,9 @@ func PrintWorkspace(w io.Writer, d api.Desk) {
 	t.Row("name", d.Name)
 	t.Row("state", stateText(d.State, d.Backend))
 	t.Row("control", strings.TrimSpace(d.Control.Mode+"  "+show.OneLine(d.Control.Reason)))
+	if d.Paused != nil {
+		t.Row("", PausedText(d.Paused))
+	}
 	t.Row("project", show.QuoteIf(d.Project))
 	if d.Purpose != "" {
 		t.Row("purpose", show.OneLine(d.Purpose))
@@ -92,6 +95,15 @@ func PrintRunning(w io.Writer, list []api.WorkspaceStatus) {
 		t.Row(s.ID, show.Dash(s.Name), stateText(s.State, s.Backend), fmt.Sprint(s.Pending), s.Started.Local().Format(show.Stamp), publishedText(s.Published), show.Shorten(strings.Join(s.Argv, " "), show.ColumnMax), show.QuoteIf(s.Project))
 	}
 	t.Print(w, "")
+}
+
+// PausedText is what a person is told of a project that is paused.
+func PausedText(p *api.ProjectPause) string {
+	text := fmt.Sprintf("project %s is paused since %s by %s", show.QuoteIf(p.Project), p.Since.Local().Format(show.Stamp), p.By)
+	if p.Reason != "" {
+		text += ": " + show.Shorten(p.Reason, show.ColumnMax)
+	}
+	return show.OneLine(text)
 }
 
 // publishedText shows ports as --publish takes them.

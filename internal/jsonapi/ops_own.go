@@ -20,6 +20,7 @@ func ownOps() []Operation {
 		define("carrel.diff", "Shows what steps changed, as a unified diff.", fromHere, diff),
 		define("carrel.write", "Writes a file whole; one step.", inOrder, write),
 		define("carrel.edit", "Replaces a text in a file; one step.", inOrder, edit),
+		define("carrel.pause_project", "Pauses the project of the session: every workspace of it stands still, and nothing is started. Only a person ends that.", atOnce, pauseProject),
 		define("carrel.approvals", "Lists what waits for a person. Approving takes one at a terminal; safeguard.confirm denies.", atOnce, approvals),
 	}
 }
@@ -220,6 +221,30 @@ func edit(ctx context.Context, c *call, in editIn) (changedOut, error) {
 	}
 	got, step, err := file[fileops.Edited](ctx, n, d, &fileops.EditFile{Path: fileops.Path(at), Edits: []fileops.Edit{{Old: in.Old, New: in.New, All: in.All}}})
 	return changedOut{step, got.SHA256}, err
+}
+
+type pauseIn struct {
+	Reason string `json:"reason,omitempty" jsonschema:"shown to those who are refused"`
+}
+
+type pauseOut struct {
+	Project    string           `json:"project"`
+	Paused     map[string]any   `json:"paused"`
+	Workspaces []map[string]any `json:"workspaces"` // that ran
+}
+
+// pauseProject works before a session too, for the project of one that names no directory.
+func pauseProject(ctx context.Context, c *call, in pauseIn) (pauseOut, error) {
+	out := pauseOut{Workspaces: []map[string]any{}}
+	project := ""
+	if n, err := c.active(); err == nil {
+		project = n.project
+	} else if len(c.opts.Directories) > 0 {
+		project = c.opts.Directories[0]
+	} else {
+		return out, err
+	}
+	return out, c.opts.Program.JSON(ctx, nil, &out, "pause", "--project", "--json", "--reason="+in.Reason, "--", project)
 }
 
 type approvalsOut struct {

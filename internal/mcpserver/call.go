@@ -177,6 +177,9 @@ func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 		if err != nil {
 			return fmt.Errorf("asking workspace %s for its control: %w", name, err)
 		}
+		if p := r.Status.ProjectPaused; p != nil {
+			return supervisor.RefusePaused(c.tool.Name, p)
+		}
 		if m := r.Status.Control; m != nil && m.Mode != api.ControlActive {
 			return &api.Denial{Code: api.CodeControl, Operation: c.tool.Name, Subject: name, Rule: "control " + m.Mode, Source: m.By,
 				Message: fmt.Sprintf("workspace %q is under control %s, and nothing is changed meanwhile: %s", name, m.Mode, m.Reason),

@@ -76,6 +76,7 @@ func controlTools() []Tool {
 		define(Tool{Name: "mcp_permissions", Set: "control", About: "The ceiling that holds for this server: its dimensions, its hash, and advice on it.", Effect: Looks, Idempotent: true, Control: Always, Brief: true}, showPermissions),
 		define(Tool{Name: "mcp_action_catalog", Set: "control", About: "What each tool does to the world, and what its parameters change about that.", Effect: Looks, Idempotent: true, Control: Always, Brief: true}, actionCatalog),
 		define(Tool{Name: "mcp_control_update", Set: "control", About: "Restrict a workspace to looking, or pause it. Back to active only a person brings it: with confirmed_user_request they are asked.", Effect: Acts, Idempotent: true, Control: Steers, Brief: true}, updateControl),
+		define(Tool{Name: "project_pause", Set: "control", About: "Pause the whole project: every workspace of it stands still, other servers' too, and nothing is started. Only a person ends that.", Effect: Acts, Idempotent: true, Control: SafetyStop, Brief: true}, pauseProject),
 		define(Tool{Name: "approvals", Set: "control", About: "What waits for a person's word; deny one.", Effect: Acts, Idempotent: true, Control: Steers, Brief: true}, approvals),
 	}
 }

@@ -58,6 +58,21 @@ func updateControl(ctx context.Context, c *call, in controlIn) (controlOut, erro
 	return out, err
 }
 
+type pauseIn struct {
+	Reason string `json:"reason,omitempty" jsonschema:"shown to those who are refused"`
+}
+
+type pauseOut struct {
+	Project    string            `json:"project"`
+	Paused     *api.ProjectPause `json:"paused"`
+	Workspaces []map[string]any  `json:"workspaces"` // that ran
+}
+
+func pauseProject(ctx context.Context, c *call, in pauseIn) (pauseOut, error) {
+	out := pauseOut{Workspaces: []map[string]any{}}
+	return out, c.server.carrel(ctx, nil, &out, "pause", "--project", "--json", "--reason="+in.Reason, "--", c.server.opts.Project)
+}
+
 type approvalsIn struct {
 	Deny string `json:"deny,omitempty" jsonschema:"refuse the one with this id; approving takes a person at a terminal"`
 }

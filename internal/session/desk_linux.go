@@ -75,6 +75,9 @@ func (s *Session) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 		return r, err
 	}
 	defer holdKept(s)()
+	if err := errors.Join(startsHere(s), showsOwn(s, req.Owner)); err != nil {
+		return r, err
+	}
 	if d.place, err = named.Take(s.State.Root(), req.Name); err != nil {
 		return r, err
 	}
@@ -209,7 +212,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Published: p.PublishedPorts(), Hosts: up.hosts(),
 		Desk: d, Control: control, Keep: d.place.KeepControl, Controlled: p.desktop.SetMode, Watch: p.desktop.Watch(),
 		Clipboard: p.clipboard.Carry,
-		Ceiling:   p.CeilingTold(), Expiry: p.Expiry(), Held: p.CeilingRefuses, Denied: d.denied,
+		Ceiling:   p.CeilingTold(), Expiry: p.Expiry(), Held: p.CeilingRefuses, Denied: d.denied, ProjectPaused: pauseOf(p),
 		Audit: p.Audit.Add, Refuse: p.Audit.Refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owned, Kill: d.killNow,
 		Record: d.record, First: d.events.Last(), Past: d.past,
 	})

@@ -3,9 +3,13 @@ package session
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"carrel/internal/api"
 	"carrel/internal/auditor"
+	"carrel/internal/pathname"
+	"carrel/internal/policy"
+	"carrel/internal/supervisor"
 )
 
 // auditRun begins the audit log of a run, where one is required.
@@ -27,6 +31,40 @@ func auditRun(s *Session, id string) (err error) {
 	}
 	s.Audit.RunBegins(s.Request.Argv, o.Of, s.BackendTold(), s.Ceilings())
 	return nil
+}
+
+// pauseOf gives what reads the pause of the project; its nil is none.
+func pauseOf(s *Session) func() *api.ProjectPause {
+	if s.State == nil {
+		return func() *api.ProjectPause { return nil }
+	}
+	pauses, project := s.State.Pauses(), s.Place.Project
+	return func() *api.ProjectPause { return pauses.Of(project) }
+}
+
+// startsHere refuses to start anything in a project that is paused. The supervisor looks
+// again when it can be reached, for a pause that comes meanwhile.
+func startsHere(s *Session) error {
+	if p := pauseOf(s)(); p != nil {
+		return supervisor.RefusePaused("start", p)
+	}
+	return nil
+}
+
+// showsOwn refuses a workspace that belongs to a process, a client's server, where a ceiling
+// shows nothing of the directory that all its calls work in.
+func showsOwn(s *Session, owner int) error {
+	c, at := s.CeilingTold(), s.Place.Cwd
+	shows := func(a policy.Access) bool { return a == policy.Read || a == policy.Write }
+	if owner == 0 || c == nil || shows(s.Policy.Lookup(at).Access) {
+		return nil
+	}
+	if slices.ContainsFunc(s.Policy.Rules, func(r policy.Rule) bool { return shows(r.Access) && pathname.Within(r.Path, at) }) {
+		return nil
+	}
+	return &api.Denial{Code: api.CodeCeiling, Operation: "start", Subject: at, Rule: string(policy.DimFiles), Source: c.Source,
+		Message: fmt.Sprintf("files: the working directory %q is not among the mounts that the ceiling %s allows", at, c.Source),
+		Hint:    "begin in a directory that the ceiling lists"}
 }
 
 // holdKept keeps carrel purge away as long as this runs.

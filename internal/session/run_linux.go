@@ -83,6 +83,9 @@ func (s *Session) Start() (*api.Result, error) {
 		s.Note("nothing is logged or kept: %v", err)
 	}
 	defer holdKept(s)()
+	if err := startsHere(s); err != nil {
+		return r, err
+	}
 	if err := auditRun(s, r.Workspace); err != nil {
 		return r, err
 	}

@@ -41,7 +41,7 @@ func (s *Session) answerOutside(up *raised, groups []string, r *api.Result) *sup
 		ID: r.Workspace, Project: s.Place.Project, Argv: s.Request.Argv, Persona: string(s.Policy.Persona), Backend: s.BackendTold(), Started: r.Started,
 		Dirs: decide.SupervisorDirs(s.Getenv), Freezer: freezer, Agent: s.knownAgent, Stop: stopper(walls, stage),
 		Published: s.PublishedPorts(), Hosts: up.hosts(), Watch: s.desktop.Watch(), Clipboard: s.clipboard.Carry,
-		Ceiling: s.CeilingTold(), Expiry: s.Expiry(), Held: s.CeilingRefuses, Denied: s.outOfTime,
+		Ceiling: s.CeilingTold(), Expiry: s.Expiry(), Held: s.CeilingRefuses, Denied: s.outOfTime, ProjectPaused: pauseOf(s),
 		Waits: s.notifier(filepath.Base(s.Place.Project)).Tell,
 	}
 	if seat != nil {

@@ -75,6 +75,9 @@ func (s *Dir) RemoveAll() error {
 	if id, err := s.used(); err != nil || id != "" {
 		return errors.Join(ErrUsed, err)
 	}
+	if paused, err := s.Pauses().All(); err != nil || len(paused) > 0 {
+		return errors.Join(ErrPaused, err)
+	}
 	ids, err := s.projectIDs()
 	if err != nil {
 		return err

@@ -55,6 +55,8 @@ func (s *Server) carriedOut(ctx context.Context, conn net.Conn, who caller, req 
 		last = api.Reply{OK: true}
 	case api.OpPause, api.OpResume:
 		last = s.pauseOrResume(ctx, who, req)
+	case api.OpProject:
+		last = s.project.changed(ctx, req)
 	case api.OpControl:
 		last = s.controlled(ctx, who, req)
 	case api.OpAsk:
@@ -103,6 +105,9 @@ func (s *Server) status() *api.WorkspaceStatus {
 	if s.door != nil {
 		st.PID = s.door.pid
 	}
+	if s.cfg.ProjectPaused != nil {
+		st.ProjectPaused = s.cfg.ProjectPaused()
+	}
 	if s.cfg.Desk != nil {
 		now := s.control.get()
 		st.Name, st.Control, st.Events = s.cfg.Name, &now, s.hub.last()
@@ -125,6 +130,11 @@ func (s *Server) controlled(ctx context.Context, who caller, req api.Request) ap
 
 func (s *Server) pauseOrResume(ctx context.Context, who caller, req api.Request) api.Reply {
 	op := req.Op
+	if op == api.OpResume {
+		if why := s.project.refuses(op); why != nil {
+			return api.Reply{Error: why}
+		}
+	}
 	if s.cfg.Desk != nil {
 		if req.Mode = api.ControlActive; op == api.OpPause {
 			req.Mode = api.ControlPaused

@@ -27,10 +27,10 @@ func (s *Server) Expired(op string) *api.Denial {
 	return s.over(op)
 }
 
-// held says why the ceiling refuses a request, nil when it does not. Status and stop are
-// never refused.
+// held says why the ceiling refuses a request, nil when it does not. Status, stop and a look
+// at the project are never refused.
 func (s *Server) held(req *api.Request) *api.Denial {
-	if req.Op == api.OpStatus || req.Op == api.OpStop {
+	if req.Op == api.OpStatus || req.Op == api.OpStop || req.Op == api.OpProject { // the state directory decides that one
 		return nil
 	}
 	why := s.otherCeiling(req)

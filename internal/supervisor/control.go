@@ -79,6 +79,9 @@ func (s *Server) setControl(ctx context.Context, who caller, req api.Request) ap
 		if why := s.over(req.Op); why != nil {
 			return api.Reply{Error: why}
 		}
+		if why := s.project.refuses(req.Op); why != nil {
+			return api.Reply{Error: why}
+		}
 	}
 	if req.Check {
 		return api.Reply{OK: true, Control: &was}
@@ -148,7 +151,7 @@ func (s *Server) setMode(now api.Control) {
 		return
 	}
 	mode := now.Mode
-	if s.expired.Load() { // tightened is not let go on: a take-over would let a viewer type
+	if s.expired.Load() || s.project.paused.Load() { // tightened is not let go on: a take-over would let a viewer type
 		mode = api.ControlPaused
 	}
 	s.cfg.Controlled(mode)
@@ -168,6 +171,10 @@ func (s *Server) blocked(who caller, op string) *api.Denial {
 		if why := s.cfg.Refuse(op); why != nil {
 			return why
 		}
+	}
+	if why := s.project.refuses(op); why != nil {
+		s.hub.emit(api.Event{Kind: api.EventBlocked, Text: op + " while the project is paused"})
+		return why
 	}
 	now := s.control.get()
 	if s.cfg.Desk == nil && s.Paused() { // the one mode that a single command's has

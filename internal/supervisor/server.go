@@ -81,6 +81,8 @@ type Config struct {
 	// Owner says whether a process is the one that the workspace belongs to; nil for
 	// nobody. Its yes counts for what is held by its own terms.
 	Owner func(pid int) bool
+	// ProjectPaused reads the pause of the project, nil for none; nil where there never is one.
+	ProjectPaused func() *api.ProjectPause
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string
 }
@@ -105,6 +107,7 @@ type Server struct {
 	ending   sync.Once
 	ended    chan struct{} // closed by Close
 	expired  atomic.Bool   // the ceiling has
+	project  project
 }
 
 // Serve registers a workspace and begins to answer. With an error the server
@@ -114,6 +117,7 @@ func Serve(c Config) (*Server, error) {
 		c.Agent = func(Process) string { return "" }
 	}
 	s := &Server{cfg: c, hub: newHub(c.ID), turn: make(chan struct{}, 1), ended: make(chan struct{})}
+	s.project.of = s
 	s.hub.record, s.hub.seq = c.Record, c.First
 	s.control.set(c.Control)
 	s.queue = newQueue(c.ID, c.Project, s.hub.emit)
@@ -124,6 +128,9 @@ func Serve(c Config) (*Server, error) {
 		s.queue.close()
 	}
 	s.expireInTime()
+	if why := s.project.follow(context.Background()); why != nil {
+		s.hub.emit(api.Event{Kind: api.EventNote, Text: why.Error()})
+	}
 	return s, err
 }
 

@@ -89,7 +89,9 @@ func purge(env *cmdenv.Env, f *purgeFlags) error {
 		}
 	}
 	if f.all {
-		if err := s.RemoveAll(); err != nil {
+		if err := s.RemoveAll(); errors.Is(err, statedir.ErrPaused) {
+			return fmt.Errorf("nothing was removed: %w\nhint: `carrel ps` names it, `carrel resume --project DIR` ends that", err)
+		} else if err != nil {
 			return whoUses(env, "", err)
 		}
 		fmt.Fprintf(env.Out, "removed %s\n", show.OneLine(show.QuoteIf(s.Root())))

@@ -98,6 +98,9 @@ func (f *undoFlags) registerUndo(cmd *cobra.Command) {
 
 func undoSteps(env *cmdenv.Env, f *undoFlags, args []string, redo bool) error {
 	if !f.dryRun {
+		if err := openhistory.MayChange(env, f.project, f.tellAs); err != nil {
+			return err
+		}
 		release, err := openhistory.Release(env, f.project)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package namedcmd
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
@@ -21,6 +22,9 @@ func pauseCommand(env *cmdenv.Env) *cobra.Command {
 resumed. Processes that had been stopped already stay so after that. A time
 limit (--timeout) goes on. WORKSPACE is a name, or an
 id of `+"`carrel ps`"+` or its beginning.
+
+--project is about all workspaces of a project, with names or without: each stands still,
+and nothing is started in the project. Any program may ask for that; only a person ends it.
 `, "paused")
 }
 
@@ -29,16 +33,31 @@ func resumeCommand(env *cmdenv.Env) *cobra.Command {
 		`Lets go on what `+"`carrel pause`"+` has stopped, and nothing else. One
 that stays takes a person at a terminal for that. WORKSPACE is a name, or an id of
 `+"`carrel ps`"+` or its beginning.
+
+--project ends the pause of a project: a person types its name at a terminal.
 `, "resumed")
 }
 
 func holdCommand(env *cmdenv.Env, op, short, long, done string) *cobra.Command {
-	var asJSON bool
+	var asJSON, project bool
+	var reason string
+	one := cmdline.OneArg("a workspace")
 	cmd := &cobra.Command{
-		Use: op + " WORKSPACE", Short: short, Long: long + cmdline.PlainStatus,
-		Example: "  carrel " + op + " 3f2a91c0\n  carrel " + op + " 3f",
-		Args:    cmdline.OneArg("a workspace"),
+		Use: op + " WORKSPACE|--project [DIR]", Short: short, Long: long + cmdline.PlainStatus,
+		Example: "  carrel " + op + " 3f2a91c0\n  carrel " + op + " --project\n  carrel " + op + " --project ~/src/app",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if project && len(args) == 0 {
+				return nil
+			}
+			return one(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if project {
+				return holdProject(cmd.Context(), env, op, strings.Join(args, ""), reason, asJSON)
+			}
+			if reason != "" {
+				return fmt.Errorf("--reason is for --project\nhint: `carrel control NAME paused` takes one too")
+			}
 			e, err := target.Named(env, args[0])
 			if err != nil {
 				return err
@@ -62,6 +81,10 @@ func holdCommand(env *cmdenv.Env, op, short, long, done string) *cobra.Command {
 		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
+	cmd.Flags().BoolVar(&project, "project", false, "the whole project of the working directory, or of DIR")
+	if op == api.OpPause {
+		cmd.Flags().StringVar(&reason, "reason", "", "with --project: say why; it is shown to those who are refused")
+	}
 	return cmdline.ExplainFlagErrors(cmd)
 }
 

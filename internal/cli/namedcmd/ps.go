@@ -11,6 +11,7 @@ import (
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ func psCommand(env *cmdenv.Env) *cobra.Command {
 		Long: `Lists the workspaces that run now, oldest first: the id that other commands
 take, the state, how many operations wait for your approval, since when it runs,
 which ports are published (inside, or inside:host), the command and the project.
+Projects that are paused are named below.
 ` + cmdline.PlainStatus,
 		Example: `  carrel ps
   carrel ps --json`,
@@ -45,10 +47,14 @@ func listRunning(ctx context.Context, env *cmdenv.Env, asJSON bool) error {
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(env.Out, "no workspace is running")
-		return nil
+	} else {
+		apiview.PrintRunning(env.Out, list)
 	}
-	apiview.PrintRunning(env.Out, list)
-	return nil
+	paused, err := statedir.At(statedir.Path(env.Getenv)).Pauses().All()
+	for i := range paused {
+		fmt.Fprintf(env.Out, "%s\n", apiview.PausedText(&paused[i]))
+	}
+	return err
 }
 
 // statuses asks all at once; who does not answer is shown by its manifest. One

@@ -21,6 +21,7 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/projecthistory"
 	"carrel/internal/show"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 )
 
@@ -31,6 +32,22 @@ func Open(env *cmdenv.Env, project string) (*projecthistory.History, error) {
 		return nil, err
 	}
 	return OpenFor(env, req, "")
+}
+
+// MayChange refuses what a program asks for in a paused project, for itself or for the
+// workspace tellAs. A person may undo there.
+func MayChange(env *cmdenv.Env, dir, tellAs string) error {
+	if tellAs == "" && env.ByAgent() == nil {
+		return nil
+	}
+	project, err := env.ProjectOf(dir)
+	if err != nil {
+		return err
+	}
+	if p := statedir.At(statedir.Path(env.Getenv)).Pauses().Of(project); p != nil {
+		return supervisor.RefusePaused("undo", p)
+	}
+	return nil
 }
 
 // OpenFor is Open for a request. It tells only what the running workspace tellAs shows,

@@ -44,6 +44,7 @@ func Desk(ctx context.Context, env *cmdenv.Env, name string) (api.Desk, error) {
 	if err != nil {
 		return d, err
 	}
+	d.Paused = statedir.At(statedir.Path(env.Getenv)).Pauses().Of(d.Project)
 	if e, ok, _ := WholeName(env, name); ok {
 		refresh(ctx, e, &d)
 	}
@@ -61,6 +62,7 @@ func refresh(ctx context.Context, e supervisor.Entry, d *api.Desk) {
 	}
 	d.Manifest, d.State, d.Pending, d.Events = e.Manifest, r.Status.State, r.Status.Pending, r.Status.Events
 	d.Purpose, d.Profile, d.Policy, d.Digest, d.Ceiling = r.Status.Purpose, r.Status.Profile, r.Status.Policy, r.Status.Digest, r.Status.Ceiling
+	d.Paused = r.Status.ProjectPaused
 	if r.Status.Control != nil {
 		d.Control = *r.Status.Control
 	}

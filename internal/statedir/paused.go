@@ -1,0 +1,139 @@
+package statedir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/hostfile"
+	"carrel/internal/ownfile"
+	"carrel/internal/spool"
+)
+
+// pausedSuffix follows the name of a project's directory in that of the file beside it that
+// says that the project is paused: a removal of what is kept leaves it.
+const pausedSuffix = ".paused"
+
+// maxPaused bounds that file, in bytes.
+const maxPaused = 64 << 10
+
+// ErrPaused means that a project is paused, and only a person ends that.
+var ErrPaused = errors.New("a project is paused")
+
+// Pauses are the pauses of projects that a state directory keeps.
+type Pauses struct{ dir string }
+
+// Pauses gives those of this one.
+func (s *Dir) Pauses() Pauses { return Pauses{filepath.Join(s.path, "projects")} }
+
+// Of is the pause of a project, nil for none. What cannot be read is a pause: nobody
+// knows what the person wanted.
+func (s Pauses) Of(project string) *api.ProjectPause {
+	p, err := s.read(ProjectID(project))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		p = unread(err)
+	}
+	p.Project = project
+	return &p
+}
+
+// unread is a pause that cannot be read.
+func unread(err error) api.ProjectPause {
+	return api.ProjectPause{Since: time.Now(), By: "supervisor", Reason: "whether the project is paused cannot be read: " + err.Error()}
+}
+
+func (s Pauses) read(id string) (p api.ProjectPause, err error) {
+	dir, err := os.Open(s.dir)
+	if err != nil {
+		return p, err
+	}
+	defer dir.Close()
+	text, err := spool.ReadFile(dir, id+pausedSuffix, maxPaused)
+	if err != nil {
+		return p, err
+	}
+	return p, json.Unmarshal(text, &p)
+}
+
+// Begin writes down that a project is paused, until End. A pause that there is stays as
+// it is.
+func (s Pauses) Begin(p api.ProjectPause) (*api.ProjectPause, error) {
+	if was := s.Of(p.Project); was != nil {
+		return was, nil
+	}
+	dir, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = spool.WriteFile(dir, ProjectID(p.Project)+pausedSuffix, append(text, '\n'))
+	}
+	if err == nil {
+		err = dir.Sync()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing down that the project is paused: %w", err)
+	}
+	return &p, nil
+}
+
+// End ends the pause of a project.
+func (s Pauses) End(project string) error {
+	dir, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	err = ownfile.Remove(dir, ProjectID(project)+pausedSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, dir.Sync())
+}
+
+// open opens the directory of all projects, and makes it where it is missing.
+func (s Pauses) open() (*os.File, error) {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(s.dir, os.O_RDONLY|hostfile.NoFollow, 0)
+}
+
+// All lists the projects that are paused. Where its path cannot be told, a project is
+// named by its id.
+func (s Pauses) All() ([]api.ProjectPause, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	var out []api.ProjectPause
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), pausedSuffix)
+		if !ok || !IsProjectID(id) {
+			continue
+		}
+		p, err := s.read(id)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a person has ended it
+		}
+		if err != nil {
+			p = unread(err)
+		}
+		if ProjectID(p.Project) != id {
+			p.Project = id
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
