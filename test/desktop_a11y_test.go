@@ -70,3 +70,21 @@ func TestDesktopControlHoldsOnAccessibilityBus(t *testing.T) {
 	s.fine("kill", "listener")
 	s.stopsClean()
 }
+
+// TestDisplayListsWhatItAnswersFor: each extension that the display lists is there when a
+// client asks for it, and the authority file has an entry by the machine's name:
+// python-xlib, and with it pynput and pyautogui, can do with nothing less.
+func TestDisplayListsWhatItAnswersFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "xdpyinfo")
+	s := w.stays("lists", "--display", "virtual")
+	out := s.sh(`xdpyinfo -queryExtensions | grep 'opcode:'; echo; od -An -tu1 -N2 "$XAUTHORITY"; grep -ac "$(uname -n)" "$XAUTHORITY"`)
+	if strings.Count(out, "opcode:") < 10 || strings.Contains(out, "opcode: 0") || !strings.Contains(out, "RENDER") {
+		t.Errorf("extensions: %s", out)
+	}
+	if fields := strings.Fields(out); fields[len(fields)-1] == "0" {
+		t.Errorf("no entry by name: %s", out)
+	}
+	s.stopsClean()
+}

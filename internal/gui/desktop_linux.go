@@ -331,7 +331,9 @@ func (d *Desktop) Close() {
 // has to make for it.
 func (d *Desktop) Mounts() (binds, files []sandbox.Mount, sockets []string) {
 	binds = []sandbox.Mount{{Kind: sandbox.MountBind, Source: d.place.InsideDir(), Target: displaySockets, ReadOnly: true, Dir: true, Reason: "the virtual display"}}
-	files = []sandbox.Mount{{Kind: sandbox.MountData, Target: Authority(d.c.Runtime), Data: xvfb.Authority(d.place.Number, d.inner), Perm: 0o600, Reason: "the virtual display's cookie"}}
+	host, _ := os.Hostname() // also the name inside
+	files = []sandbox.Mount{{Kind: sandbox.MountData, Target: Authority(d.c.Runtime), Perm: 0o600,
+		Data: xvfb.Authority(d.place.Number, d.inner, host), Reason: "the virtual display's cookie"}}
 	if d.bus != nil {
 		binds = append(binds, sandbox.Mount{Kind: sandbox.MountBind, Source: d.place.BusDir(), Target: rulesPlace, ReadOnly: true, Dir: true,
 			Reason: "the rules of the accessibility bus"})
