@@ -66,6 +66,20 @@ func Open(ctx context.Context, session net.Conn, dial Dialer) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
+	b, err := connect(ctx, address, dial)
+	if err != nil {
+		return nil, err
+	}
+	b.conn.OnSignal(b.event)
+	if b.registry, err = b.conn.Owner(ctx, registryName); err != nil {
+		b.conn.Close()
+		return nil, fmt.Errorf("starting the accessibility registry (Debian's package at-spi2-core has it): %w", err)
+	}
+	return b, nil
+}
+
+// connect connects to the accessibility bus at an address that a program inside gave.
+func connect(ctx context.Context, address string, dial Dialer) (*Bus, error) {
 	at, err := socketPath(address)
 	if err != nil {
 		return nil, err
@@ -77,11 +91,6 @@ func Open(ctx context.Context, session net.Conn, dial Dialer) (*Bus, error) {
 	b := &Bus{address: address, listeners: make(map[chan struct{}]bool)}
 	if b.conn, err = dbus.Connect(ctx, c); err != nil {
 		return nil, fmt.Errorf("the accessibility bus at %q: %w", at, err)
-	}
-	b.conn.OnSignal(b.event)
-	if b.registry, err = b.conn.Owner(ctx, registryName); err != nil {
-		b.conn.Close()
-		return nil, fmt.Errorf("starting the accessibility registry (Debian's package at-spi2-core has it): %w", err)
 	}
 	return b, nil
 }
@@ -121,15 +130,24 @@ func findBus(ctx context.Context, session net.Conn) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("starting the accessibility bus (Debian's package at-spi2-core has it): %w", err)
 	}
-	vs, err := s.Ask(ctx, &dbus.Call{To: owner, Path: busObject, Interface: busService, Member: "GetAddress", Want: "s"})
+	address, err := askAddress(ctx, s, owner)
 	if err != nil {
-		return "", fmt.Errorf("asking for the accessibility bus: %w", err)
+		return "", err
 	}
 	// Programs that look at these do without a tree where they are off; that they
 	// cannot be set is no reason to do without the others.
 	for _, name := range []string{"IsEnabled", "ScreenReaderEnabled"} {
 		_, _ = s.Ask(ctx, &dbus.Call{To: owner, Path: busObject, Interface: propertyFace, Member: "Set",
 			Args: []any{statusFace, name, wire.MakeVariant(true)}})
+	}
+	return address, nil
+}
+
+// askAddress asks the owner of [busService] where the accessibility bus is.
+func askAddress(ctx context.Context, s *dbus.Conn, owner string) (string, error) {
+	vs, err := s.Ask(ctx, &dbus.Call{To: owner, Path: busObject, Interface: busService, Member: "GetAddress", Want: "s"})
+	if err != nil {
+		return "", fmt.Errorf("asking for the accessibility bus: %w", err)
 	}
 	return stringOf(vs), nil
 }

@@ -17,6 +17,9 @@ import (
 // and no program's that works for somebody else.
 var services = []string{"org.a11y.Bus", "ca.desrt.dconf"}
 
+// BusServiceFile is the one of [ServiceFiles] that starts the accessibility bus.
+const BusServiceFile = busService + ".service"
+
 // serviceDirs are where a system keeps what its session bus starts.
 var serviceDirs = []string{"usr/share/dbus-1/services", "usr/local/share/dbus-1/services"}
 
@@ -66,18 +69,25 @@ func BusConfig(socketPath string) []byte {
 func ServiceFiles(host fs.FS) map[string][]byte {
 	files := make(map[string][]byte)
 	for _, name := range services {
-		for _, dir := range serviceDirs {
-			b, err := fs.ReadFile(host, path.Join(dir, name+".service"))
-			if err != nil {
-				continue
-			}
-			if exec := serviceCommand(b); exec != "" {
-				files[name+".service"] = fmt.Appendf(nil, "[D-BUS Service]\nName=%s\nExec=%s\n", name, exec)
-				break
-			}
+		if exec := serviceExec(host, name); exec != "" {
+			files[name+".service"] = fmt.Appendf(nil, "[D-BUS Service]\nName=%s\nExec=%s\n", name, exec)
 		}
 	}
 	return files
+}
+
+// serviceExec returns the command that starts a service of the system, "" for none.
+func serviceExec(host fs.FS, name string) string {
+	for _, dir := range serviceDirs {
+		b, err := fs.ReadFile(host, path.Join(dir, name+".service"))
+		if err != nil {
+			continue
+		}
+		if exec := serviceCommand(b); exec != "" {
+			return exec
+		}
+	}
+	return ""
 }
 
 // serviceCommand returns the Exec of a service file.

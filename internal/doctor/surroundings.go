@@ -144,10 +144,10 @@ func (p *patient) opener() Check {
 var displayPrograms = []struct{ name, debian, means string }{
 	{"Xvfb", "xvfb", "--display virtual starts a workspace without a display"},
 	{"openbox", "openbox", "windows there have no frames, as carrel's own window manager makes none"},
-	{"dbus-daemon", "dbus-daemon", "its programs have no session bus, and `carrel a11y` sees nothing"},
-	{"at-spi-bus-launcher", "at-spi2-core", "`carrel a11y` sees nothing"},
-	{"x11vnc", "x11vnc", "`carrel watch` cannot show it"},
-	{"ffmpeg", "ffmpeg", "`carrel record` makes no videos"},
+	{"dbus-daemon", "dbus-daemon", "its programs have no session bus, and `carrel desktop a11y` sees nothing"},
+	{"at-spi-bus-launcher", "at-spi2-core", "`carrel desktop a11y` sees nothing"},
+	{"x11vnc", "x11vnc", "`carrel desktop watch` cannot show it"},
+	{"ffmpeg", "ffmpeg", "`carrel desktop record` makes no videos"},
 }
 
 func (p *patient) virtualDisplay() Check {

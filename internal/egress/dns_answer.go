@@ -81,6 +81,8 @@ func readDNS(p *dnsmessage.Parser, h dnsmessage.Header) (q *dnsmessage.Question,
 func (e *Engine) resolveInside(q dnsmessage.Question) dnsReply {
 	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
 	refused := dnsReply{code: dnsmessage.RCodeRefused}
+	// Of a refusal libc makes EAI_AGAIN, "temporary failure", and programs ask again.
+	unknown := dnsReply{code: dnsmessage.RCodeNameError}
 	switch {
 	case q.Class != dnsmessage.ClassINET || q.Type == dnsmessage.TypeALL || q.Type >= 249 && q.Type <= 255:
 		return refused // other classes, transfers
@@ -98,7 +100,7 @@ func (e *Engine) resolveInside(q dnsmessage.Question) dnsReply {
 		if q.Type == dnsmessage.TypeA || q.Type == dnsmessage.TypeAAAA {
 			e.tellDNS(policy.Target{Host: host}, rules)
 		}
-		return refused
+		return unknown
 	}
 	if q.Type != dnsmessage.TypeA {
 		return dnsReply{} // the name is there, nothing of this type

@@ -188,7 +188,7 @@ func TestListenersAreBounded(t *testing.T) {
 	if !slices.Contains(open, "198.18.1.0:1") || slices.ContainsFunc(open, func(s string) bool { return !strings.HasSuffix(s, ":2") && s != "198.18.1.0:1" }) {
 		t.Errorf("after other rules %v are open", open)
 	}
-	want(t, "denied now", d.lookUp("n149.w.example"), "Refused")
+	want(t, "denied now", d.lookUp("n149.w.example"), "NameError")
 }
 
 func TestListenerThatCannotBeMade(t *testing.T) {

@@ -108,6 +108,9 @@ func (e *Engine) lookUp(ctx context.Context, name string) ([]netip.Addr, error) 
 // resolve asks the host's resolver. The final dot keeps the host's search
 // domains out: a name means itself.
 func resolve(ctx context.Context, name string) ([]netip.Addr, error) {
+	if addrs := inHosts(hostsFile, name); len(addrs) > 0 {
+		return addrs, nil
+	}
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
 	return addrs, withoutServer(name, err)
 }

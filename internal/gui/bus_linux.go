@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"carrel/internal/a11y"
@@ -22,13 +23,23 @@ import (
 const (
 	busPlace      = "/run/carrel/bus"
 	busConfigFile = busPlace + "/session.conf"
+	rulesPlace    = "/run/carrel/a11y" // where the accessibility bus finds its rules
 )
 
 // busFiles are these files: the accessibility bus is started by the session bus, and
 // little else.
 func busFiles() []sandbox.Mount {
 	files := []sandbox.Mount{{Kind: sandbox.MountData, Target: busConfigFile, Data: a11y.BusConfig(busPlace + "/socket"), Perm: 0o644, Reason: "the session bus's configuration"}}
-	for name, data := range a11y.ServiceFiles(os.DirFS("/")) {
+	host := os.DirFS("/")
+	configs := a11y.SystemConfig(host, rulesPlace+"/"+rulesFile)
+	for at, data := range configs {
+		files = append(files, sandbox.Mount{Kind: sandbox.MountData, Target: at, Data: data, Perm: 0o644,
+			Reason: "the accessibility bus follows the control of the workspace"})
+	}
+	for name, data := range a11y.ServiceFiles(host) {
+		if name == a11y.BusServiceFile && len(configs) == 0 {
+			continue // nothing would hold it to the control of the workspace
+		}
 		files = append(files, sandbox.Mount{Kind: sandbox.MountData, Target: busPlace + "/" + a11y.ServicesName + "/" + name, Data: data, Perm: 0o644, Reason: "the session bus may start it"})
 	}
 	slices.SortFunc(files, func(a, b sandbox.Mount) int { return strings.Compare(a.Target, b.Target) })
@@ -41,7 +52,7 @@ func busEnv(env []string) []string {
 	env = slices.DeleteFunc(env, func(e string) bool {
 		return strings.HasPrefix(e, "DISPLAY=") || strings.HasPrefix(e, "XAUTHORITY=")
 	})
-	return append(env, "GSETTINGS_BACKEND=memory")
+	return append(env, "GSETTINGS_BACKEND=memory", "ATSPI_DBUS_IMPLEMENTATION=dbus-daemon") // which reads our rules
 }
 
 // DialBus connects to the workspace's session bus, and starts it where there is none.
@@ -82,7 +93,8 @@ const busPause = time.Second
 // before any program; the daemon is started inside the walls, by the first who
 // connects, and inherits the socket.
 type sessionBus struct {
-	socket *os.File // listens, and is never accepted on here; nil until the walls stand
+	socket  *os.File    // listens, and is never accepted on here; nil until the walls stand
+	running atomic.Bool // a daemon has the socket
 }
 
 // serve starts the daemon each time somebody connects and there is none, until ctx
@@ -134,6 +146,8 @@ func (b *sessionBus) run(walls *sandbox.Walls, env []string) error {
 	if err != nil {
 		return err
 	}
+	b.running.Store(true)
+	defer b.running.Store(false)
 	exit, err := walls.Wait(id)
 	if err != nil {
 		return err

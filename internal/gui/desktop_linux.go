@@ -38,6 +38,7 @@ type Desktop struct {
 	x      net.Listener
 	filter *xfilter.Filter // nil where it was closed before it began
 	bus    *sessionBus     // nil without
+	rules  *treeRules
 	wg     sync.WaitGroup
 
 	ready chan struct{} // closed when the next two are known
@@ -84,6 +85,11 @@ func New(c Config) (*Desktop, error) {
 	}
 	if installed(xvfb.Bus) {
 		d.bus = &sessionBus{}
+	}
+	d.rules = newTreeRules(d)
+	if err := d.rules.follow(d.ctx, true); err != nil {
+		d.Close()
+		return nil, fmt.Errorf("preparing the accessibility bus: %w", err)
 	}
 	d.filterX()
 	return d, nil
@@ -325,8 +331,12 @@ func (d *Desktop) Close() {
 // has to make for it.
 func (d *Desktop) Mounts() (binds, files []sandbox.Mount, sockets []string) {
 	binds = []sandbox.Mount{{Kind: sandbox.MountBind, Source: d.place.InsideDir(), Target: displaySockets, ReadOnly: true, Dir: true, Reason: "the virtual display"}}
-	files = []sandbox.Mount{{Kind: sandbox.MountData, Target: Authority(d.c.Runtime), Data: xvfb.Authority(d.place.Number, d.inner), Perm: 0o600, Reason: "the virtual display's cookie"}}
+	host, _ := os.Hostname() // also the name inside
+	files = []sandbox.Mount{{Kind: sandbox.MountData, Target: Authority(d.c.Runtime), Perm: 0o600,
+		Data: xvfb.Authority(d.place.Number, d.inner, host), Reason: "the virtual display's cookie"}}
 	if d.bus != nil {
+		binds = append(binds, sandbox.Mount{Kind: sandbox.MountBind, Source: d.place.BusDir(), Target: rulesPlace, ReadOnly: true, Dir: true,
+			Reason: "the rules of the accessibility bus"})
 		files, sockets = append(files, busFiles()...), []string{d.insideBus()}
 	}
 	return binds, files, sockets

@@ -62,6 +62,9 @@ func (d *Desktop) SetMode(mode string) {
 	}
 	d.filter.SetActive(mode == api.ControlActive)
 	d.stopActing()
+	if err := d.rules.follow(d.ctx, mode == api.ControlActive); err != nil && d.ctx.Err() == nil {
+		go d.say(api.EventNote, "the accessibility bus does not follow control %s yet: %v", mode, err)
+	}
 	d.viewing.setInput(false)
 	if mode != api.ControlActive {
 		d.letGoOfInput()

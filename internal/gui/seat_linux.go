@@ -405,7 +405,7 @@ func windowID(s string) (xclient.ID, error) {
 	}
 	n, err := strconv.ParseUint(s, 0, 32)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("%.40q is no window: its id, as `carrel windows` lists it", s)
+		return 0, fmt.Errorf("%.40q is no window: its id, as `carrel desktop windows` lists it", s)
 	}
 	return xclient.ID(n), nil
 }

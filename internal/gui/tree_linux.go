@@ -95,6 +95,13 @@ func (d *Seat) element(ctx context.Context, e *api.Element) (string, error) {
 		return "", err
 	}
 	defer bus.Close()
+	if e.Do != api.ElementText && d.Server.Control().Mode != api.ControlActive {
+		done, err := d.Desktop.rules.admit(ctx, bus)
+		if err != nil {
+			return "", err
+		}
+		defer done()
+	}
 	switch e.Do {
 	case api.ElementInvoke:
 		return bus.Invoke(ctx, ref, e.Action)

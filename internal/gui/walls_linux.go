@@ -63,7 +63,8 @@ func (d *Desktop) raise(keys keymap) (*sandbox.Walls, error) {
 		{Kind: sandbox.MountBind, Source: d.place.ServerDir(), Target: displaySockets, Dir: true, Reason: "the server's socket"},
 	}, binds...)
 	files = append([]sandbox.Mount{
-		{Kind: sandbox.WriteFile, Target: displayAuthority, Data: xvfb.Authority(d.place.Number, d.cookie), Perm: 0o600, Reason: "the server's cookie"},
+		{Kind: sandbox.WriteFile, Target: displayAuthority, Data: xvfb.Authority(d.place.Number, d.cookie, ""), Perm: 0o600,
+			Reason: "the server's cookie"},
 		{Kind: sandbox.WriteFile, Target: displayManager, Data: []byte(xvfb.ManagerConfig), Perm: 0o644, Reason: "the window manager's configuration"},
 	}, files...)
 	return d.c.Raise(displayPolicy(), binds, files)

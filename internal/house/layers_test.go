@@ -69,7 +69,7 @@ var layers = map[string][]string{
 	"desktopentry":     {},
 	"knock":            {},
 	"ports":            {"knock"},
-	"xvfb":             {"policy"},
+	"xvfb":             {"policy", "safefile"},
 	"desktop":          {"desktop/ctext", "jsontree", "keysym", "picture"},
 	"desktop/ctext":    {},
 	"keysym":           {},

@@ -18,6 +18,7 @@ type answer struct {
 	seq          uint16
 	major, minor byte // of the request as the client knows it
 	quiet        bool // a reply to be blank; else an error to be BadAccess
+	list         bool // a reply to ListExtensions
 }
 
 // answers are awaited in the order of their requests.

@@ -222,6 +222,9 @@ func (c *conn) decide(l *rule, r request) {
 	case quieten:
 		c.expect(answer{seq: c.requests.seq, quiet: true})
 		return
+	case shorten:
+		c.expect(answer{seq: c.requests.seq, list: true})
+		return
 	case refuse:
 		minor := r.minor()
 		if r.major() < 128 {
@@ -255,6 +258,9 @@ func (c *conn) message(m []byte) fate {
 	a, ok := c.answers.take(c.order.u16(m[2:]))
 	switch {
 	case !ok:
+	case a.list && m[0] == msgReply:
+		return list
+	case a.list:
 	case a.quiet && m[0] == msgReply && !c.filter.active.Load():
 		return blank
 	case !a.quiet && m[0] == msgError && m[1] == badRequest:

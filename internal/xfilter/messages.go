@@ -21,7 +21,11 @@ const (
 	keep  fate = iota
 	drop       // an event: nothing counts them
 	blank      // a reply whose content, from its ninth byte on, becomes zero
+	list       // a reply to ListExtensions, which loses the names that are hidden
 )
+
+// maxList bounds the names of a list in bytes: those of a server have some 400.
+const maxList = 4 << 10
 
 // messages cuts what the server sends, and takes out what the client must not
 // have.
@@ -29,6 +33,7 @@ type messages struct {
 	order order
 	skip  int64 // bytes of the present message that are still to come
 	rest  fate  // of these
+	whole bool  // the present message has been looked at, and is awaited as a whole
 	look  func(m []byte) fate
 }
 
@@ -50,7 +55,19 @@ func (m *messages) pass(b []byte) (kept, used int) {
 		if kind := head[0] &^ sentByClient; head[0] == msgReply || kind == msgGeneric {
 			m.skip = 4 * int64(m.order.u32(head[4:]))
 		}
-		m.rest = m.look(head)
+		if !m.whole {
+			m.rest = m.look(head)
+		}
+		if m.rest == list && m.skip <= maxList {
+			if m.whole = int64(len(b)-used-messageSize) < m.skip; m.whole {
+				m.skip = 0
+				return kept, used
+			}
+			head[1] = keepKnown(b[used+messageSize:][:m.skip], head[1])
+			m.rest = keep
+		} else if m.rest == list {
+			m.rest, head[1] = blank, 0
+		}
 		if m.rest == blank {
 			clear(head[8:])
 		}
@@ -76,4 +93,24 @@ func (m *messages) move(b []byte, kept, used, n int) int {
 		copy(b[kept:], b[used:used+n])
 	}
 	return kept + n
+}
+
+// keepKnown takes the names out of a list that the filter does not know: it says of them
+// that they are not there, and clients rely on both answers being the same. What becomes
+// free at the end is zero. It returns how many names are left.
+func keepKnown(names []byte, n byte) (left byte) {
+	kept, at := 0, 0
+	for range n {
+		if at >= len(names) || at+1+int(names[at]) > len(names) {
+			break
+		}
+		one := names[at:][:1+int(names[at])]
+		at += len(one)
+		if extensions[string(one[1:])] != nil {
+			kept += copy(names[kept:], one)
+			left++
+		}
+	}
+	clear(names[kept:])
+	return left
 }

@@ -262,3 +262,50 @@ func TestAnswersAreFound(t *testing.T) {
 		t.Errorf("one too many: %v", err)
 	}
 }
+
+// TestListOfExtensions: however a reply to ListExtensions is cut, the names that
+// QueryExtension denies are not in it; a list that is too long or broken has no more.
+func TestListOfExtensions(t *testing.T) {
+	names := func(list ...string) (b []byte) {
+		for _, n := range list {
+			b = append(append(b, byte(len(n))), n...)
+		}
+		return append(b, make([]byte, padded(len(b))-len(b))...)
+	}
+	reply := func(n byte, rest []byte) []byte {
+		m := make([]byte, messageSize, messageSize+len(rest))
+		m[0], m[1] = msgReply, n
+		order(false).put32(m[4:], uint32(len(rest)/4))
+		return append(m, rest...)
+	}
+	event := append([]byte{2}, make([]byte, messageSize-1)...)
+	for _, tt := range []struct {
+		name       string
+		sent, want []byte
+	}{
+		{"hidden ones", reply(4, names("MIT-SHM", "RENDER", "RECORD", "SHAPE")), reply(2, append(names("RENDER", "SHAPE"), make([]byte, 12)...))},
+		{"beyond the end", reply(9, names("SHAPE", "RENDER")), reply(2, names("SHAPE", "RENDER"))},
+		{"too long", reply(255, bytes.Repeat(names("XTEST  "), 1+maxList/8)), reply(0, make([]byte, maxList+8))},
+	} {
+		for _, cut := range []int{1, 31, 33, 50, len(tt.sent)} {
+			m := messages{look: func(m []byte) fate {
+				if m[0] == msgReply {
+					return list
+				}
+				return keep
+			}}
+			var got, buf []byte
+			in := slices.Concat(tt.sent, event)
+			for len(in) > 0 {
+				n := min(cut, len(in))
+				buf, in = append(buf, in[:n]...), in[n:]
+				kept, used := m.pass(buf)
+				got = append(got, buf[:kept]...)
+				buf = buf[used:]
+			}
+			if !bytes.Equal(got, slices.Concat(tt.want, event)) {
+				t.Errorf("%s, cut at %d: got %q", tt.name, cut, got)
+			}
+		}
+	}
+}

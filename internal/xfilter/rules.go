@@ -24,6 +24,7 @@ const (
 	refuse          // an error comes back
 	ignore          // nothing comes back, nothing happens
 	quieten         // goes on; its reply is blank unless the workspace is active when it comes
+	shorten         // goes on; its reply is a list that loses what is hidden
 )
 
 // never is refused in every mode.

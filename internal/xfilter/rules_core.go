@@ -36,6 +36,7 @@ var coreRules = [128]*rule{
 	44:  {name: "QueryKeymap", check: func(*conn, request) verdict { return quieten }},
 	51:  never("SetFontPath"),
 	98:  {name: "QueryExtension", least: 8, whole: true, check: checkExtension},
+	99:  {name: "ListExtensions", check: func(*conn, request) verdict { return shorten }},
 	100: whileActive("ChangeKeyboardMapping", refuse),
 	102: whileActive("ChangeKeyboardControl", ignore),
 	105: whileActive("ChangePointerControl", ignore),

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/safefile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -106,7 +108,7 @@ func take(base string, n int) (*Place, error) {
 		p.Close()
 		return nil, errHeld
 	}
-	for _, dir := range []string{p.ServerDir(), p.InsideDir()} {
+	for _, dir := range []string{p.ServerDir(), p.InsideDir(), p.BusDir()} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			p.Close()
 			return nil, fmt.Errorf("making the directory of display :%d: %w", n, err)
@@ -120,6 +122,14 @@ func (p *Place) ServerDir() string { return filepath.Join(p.Dir, "server") }
 
 // InsideDir is what programs inside see as /tmp/.X11-unix.
 func (p *Place) InsideDir() string { return filepath.Join(p.Dir, "inside") }
+
+// BusDir is where the accessibility bus reads its rules; nobody inside may write there.
+func (p *Place) BusDir() string { return filepath.Join(p.Dir, "bus") }
+
+// WriteBus replaces a file in the place of the rules as a whole.
+func (p *Place) WriteBus(name string, data []byte) error {
+	return safefile.Write(filepath.Join(p.BusDir(), name), data, safefile.Options{})
+}
 
 // Socket is the name of the display's socket in either directory.
 func (p *Place) Socket() string { return "X" + strconv.Itoa(p.Number) }

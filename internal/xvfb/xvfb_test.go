@@ -16,26 +16,32 @@ import (
 	"pgregory.net/rapid"
 )
 
-// readAuthority is what Xau(3) does: the fields of the first entry.
-func readAuthority(t *rapid.T, b []byte) (family uint16, parts []string) {
+// readAuthority is what Xau(3) does: the fields of the first entry, and what follows it.
+func readAuthority(b []byte) (family uint16, parts []string, rest []byte) {
 	family, b = binary.BigEndian.Uint16(b), b[2:]
 	for range 4 {
 		n := int(binary.BigEndian.Uint16(b))
 		parts, b = append(parts, string(b[2:2+n])), b[2+n:]
 	}
-	if len(b) != 0 {
-		t.Fatalf("%d bytes are left", len(b))
-	}
-	return family, parts
+	return family, parts, b
 }
 
 func TestAuthority(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 99999).Draw(t, "number")
 		cookie := rapid.SliceOfN(rapid.Byte(), CookieSize, CookieSize).Draw(t, "cookie")
-		family, parts := readAuthority(t, Authority(n, cookie))
+		host := rapid.StringMatching(`[a-z0-9.-]{0,64}`).Draw(t, "host")
+		family, parts, rest := readAuthority(Authority(n, cookie, host))
 		if want := []string{"", strconv.Itoa(n), AuthName, string(cookie)}; family != familyWild || !slices.Equal(parts, want) {
 			t.Errorf("family %x, %q, want %q", family, parts, want)
+		}
+		if host == "" && len(rest) == 0 {
+			return
+		}
+		family, parts, rest = readAuthority(rest)
+		want := []string{host, strconv.Itoa(n), AuthName, string(cookie)}
+		if family != familyLocal || !slices.Equal(parts, want) || len(rest) != 0 {
+			t.Errorf("family %x, %q and %d bytes more, want %q", family, parts, len(rest), want)
 		}
 	})
 	if a, b := NewCookie(), NewCookie(); len(a) != CookieSize || bytes.Equal(a, b) {

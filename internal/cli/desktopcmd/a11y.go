@@ -25,10 +25,10 @@ func a11yCommand(env *cmdenv.Env) *cobra.Command {
 windows consist of: elements with roles, names, states and places. They can be found,
 invoked and filled in without pictures and coordinates.
 ` + cmdline.PlainStatus,
-		Example: `  carrel a11y tree dev
-  carrel a11y find dev --role 'push button' --name '^Save$'
-  carrel a11y invoke dev :1.7:42
-  carrel a11y set dev :1.7:31 'new text'`,
+		Example: `  carrel desktop a11y tree dev
+  carrel desktop a11y find dev --role 'push button' --name '^Save$'
+  carrel desktop a11y invoke dev :1.7:42
+  carrel desktop a11y set dev :1.7:31 'new text'`,
 	}
 	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, a11yLookCommand(env, false), a11yLookCommand(env, true),
 		a11yDoCommand(env, api.ElementInvoke, "[ACTION]", "Invoke an element: press a button, choose an item", 2, 3),
@@ -42,9 +42,9 @@ func a11yLookCommand(env *cmdenv.Env, find bool) *cobra.Command {
 	t := &api.Tree{}
 	var asJSON bool
 	var timeout time.Duration
-	use, short, example := "tree NAME [flags]", "Print all that is there", "  carrel a11y tree dev --app gedit"
+	use, short, example := "tree NAME [flags]", "Print all that is there", "  carrel desktop a11y tree dev --app gedit"
 	if find {
-		use, short, example = "find NAME [flags]", "Print the elements that fit", "  carrel a11y find dev --role entry --state focused\n  carrel a11y find dev --name Done --wait --timeout 20s\n  carrel a11y find dev --role 'menu item' --name '^Save$' --hidden"
+		use, short, example = "find NAME [flags]", "Print the elements that fit", "  carrel desktop a11y find dev --role entry --state focused\n  carrel desktop a11y find dev --name Done --wait --timeout 20s\n  carrel desktop a11y find dev --role 'menu item' --name '^Save$' --hidden"
 	}
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example,
@@ -97,8 +97,8 @@ func a11yDoCommand(env *cmdenv.Env, do, takes, short string, least, most int) *c
 	}
 	cmd := &cobra.Command{
 		Use: use, Short: short,
-		Long:    short + ". REF is an element's reference, as carrel a11y tree tells it.\n" + desktopHelp,
-		Example: "  carrel a11y " + do + " dev :1.7:42" + map[string]string{api.ElementSet: " 'new text'"}[do],
+		Long:    short + ". REF is an element's reference, as carrel desktop a11y tree tells it.\n" + desktopHelp,
+		Example: "  carrel desktop a11y " + do + " dev :1.7:42" + map[string]string{api.ElementSet: " 'new text'"}[do],
 		Args:    between(least, most, "a workspace, a reference and what belongs to it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e := &api.Element{Ref: args[1], Do: do}

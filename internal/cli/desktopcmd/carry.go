@@ -27,7 +27,7 @@ func clipboardBridgeCommands(env *cmdenv.Env) []*cobra.Command {
 workspace: text, or a picture where there is no text. Programs inside paste it as they
 always do; xclip, xsel, wl-paste and wl-copy are there. Nothing inside can read your
 clipboard by itself, unless you allow it with display.clipboard.`,
-			"  carrel clipboard send dev\n  carrel clipboard send dev --image",
+			"  carrel desktop clipboard send dev\n  carrel desktop clipboard send dev --image",
 			func(ctx context.Context, e supervisor.Entry, image bool) (clipboard.Carried, error) {
 				return clipboard.Send(ctx, e, env.Getenv, image)
 			}),
@@ -35,7 +35,7 @@ clipboard by itself, unless you allow it with display.clipboard.`,
 			`Puts what the workspace has on its clipboard on that of your desktop: text, or a picture
 where there is no text. What comes from a workspace may be anything: look before you
 paste it into a shell.`,
-			"  carrel clipboard take dev\n  carrel clipboard take dev --image",
+			"  carrel desktop clipboard take dev\n  carrel desktop clipboard take dev --image",
 			func(ctx context.Context, e supervisor.Entry, image bool) (clipboard.Carried, error) {
 				return clipboard.Take(ctx, e, env.Getenv, env.Environ, image)
 			}),

@@ -22,8 +22,8 @@ func clipboardCommand(env *cmdenv.Env) *cobra.Command {
 		Long: `The clipboard of the hidden desktop, which is not yours: text, pictures and any other
 format, and what was marked last (--primary).
 ` + cmdline.PlainStatus,
-		Example: `  carrel clipboard get dev
-  carrel clipboard set dev --type image/png < picture.png`,
+		Example: `  carrel desktop clipboard get dev
+  carrel desktop clipboard set dev --type image/png < picture.png`,
 	}
 	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, append(clipboardBridgeCommands(env), clipboardGetCommand(env), clipboardSetCommand(env))...))
 }
@@ -47,7 +47,7 @@ func clipboardGetCommand(env *cmdenv.Env) *cobra.Command {
 		Use:     "get NAME [flags]",
 		Short:   "Print what was copied",
 		Long:    "Prints what was copied, as it is; --types lists its formats.\n" + desktopHelp,
-		Example: "  carrel clipboard get dev\n  carrel clipboard get dev --type image/png -o picture.png\n  carrel clipboard get dev --types",
+		Example: "  carrel desktop clipboard get dev\n  carrel desktop clipboard get dev --type image/png -o picture.png\n  carrel desktop clipboard get dev --types",
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Selection = selected(cmd)
@@ -79,7 +79,7 @@ func clipboardSetCommand(env *cmdenv.Env) *cobra.Command {
 		Use:     "set NAME [flags]",
 		Short:   "Copy what comes on standard input",
 		Long:    "Reads standard input, at most 64 MiB, and offers it to the programs of the desktop.\n" + desktopHelp,
-		Example: "  echo hello | carrel clipboard set dev\n  carrel clipboard set dev --type image/png < picture.png",
+		Example: "  echo hello | carrel desktop clipboard set dev\n  carrel desktop clipboard set dev --type image/png < picture.png",
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Selection = selected(cmd)

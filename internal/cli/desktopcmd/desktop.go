@@ -98,9 +98,9 @@ func screenshotCommand(env *cmdenv.Env) *cobra.Command {
 standard output where that is no terminal. The format follows FILE's ending: png, jpeg
 (also jpg), raw (rows of blue, green, red and a byte without meaning).
 ` + desktopHelp,
-		Example: `  carrel screenshot dev -o now.png
-  carrel screenshot dev --window 0x600007 --fit 1280x800 --cursor -o window.jpeg
-  carrel screenshot dev --area 0,0,400,300 | display`,
+		Example: `  carrel desktop screenshot dev -o now.png
+  carrel desktop screenshot dev --window 0x600007 --fit 1280x800 --cursor -o window.jpeg
+  carrel desktop screenshot dev --area 0,0,400,300 | display`,
 		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if s.Area, err = areaOf(area); err != nil {
@@ -159,9 +159,9 @@ func screenCommand(env *cmdenv.Env) *cobra.Command {
 size, up to that of its start. With --still waits until nothing has been painted for a
 while, with --changes until something else is seen.
 ` + desktopHelp,
-		Example: `  carrel screen dev
-  carrel screen dev 1280x800
-  carrel screen dev --still 500ms --timeout 10s`,
+		Example: `  carrel desktop screen dev
+  carrel desktop screen dev 1280x800
+  carrel desktop screen dev --still 500ms --timeout 10s`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 || len(args) == 2 {
 				return nil
@@ -222,8 +222,8 @@ func recordCommand(env *cmdenv.Env) *cobra.Command {
 format follows FILE's ending: mkv, mp4 or webm. It needs ffmpeg, which runs within the
 desktop's walls.
 ` + desktopHelp,
-		Example: `  carrel record dev -o work.mkv
-  carrel record dev --for 30s --fps 20 -o demo.webm`,
+		Example: `  carrel desktop record dev -o work.mkv
+  carrel desktop record dev --for 30s --fps 20 -o demo.webm`,
 		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file == "" {

@@ -44,9 +44,9 @@ func clickCommand(env *cmdenv.Env) *cobra.Command {
 		Short: "Click on a workspace's desktop",
 		Long: `Clicks at X, Y of the screen, or where the pointer is.
 ` + desktopHelp,
-		Example: `  carrel click dev 400 300
-  carrel click dev 400 300 --button 3
-  carrel click dev 400 300 --double --keys ctrl`,
+		Example: `  carrel desktop click dev 400 300
+  carrel desktop click dev 400 300 --button 3
+  carrel desktop click dev 400 300 --double --keys ctrl`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 || len(args) == 3 {
 				return nil
@@ -85,7 +85,7 @@ func dragCommand(env *cmdenv.Env) *cobra.Command {
 		Use:     "drag NAME X1 Y1 X2 Y2 [flags]",
 		Short:   "Drag something on a workspace's desktop",
 		Long:    "Presses a button at X1, Y1, moves to X2, Y2 with places in between, and lets go.\n" + desktopHelp,
-		Example: "  carrel drag dev 100 100 500 300\n  carrel drag dev 100 100 500 300 --for 1s --keys shift",
+		Example: "  carrel desktop drag dev 100 100 500 300\n  carrel desktop drag dev 100 100 500 300 --for 1s --keys shift",
 		Args:    between(5, 5, "a workspace and two places"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if s.From, err = placeOf(args[1], args[2]); err != nil {
@@ -112,7 +112,7 @@ func scrollCommand(env *cmdenv.Env) *cobra.Command {
 		Use:     "scroll NAME up|down|left|right [NOTCHES] [flags]",
 		Short:   "Turn the wheel on a workspace's desktop",
 		Long:    "Turns the wheel by NOTCHES (1), where the pointer is or at --at.\n" + desktopHelp,
-		Example: "  carrel scroll dev down 5\n  carrel scroll dev up 3 --at 400,300",
+		Example: "  carrel desktop scroll dev down 5\n  carrel desktop scroll dev up 3 --at 400,300",
 		Args:    between(2, 3, "a workspace, a direction and perhaps a number"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if s.At, err = atFlag("--at", at); err != nil {
@@ -141,9 +141,9 @@ func keyCommand(env *cmdenv.Env) *cobra.Command {
 		Long: `Presses keys by their names, one after the other, in the window that has the keyboard:
 Return, Escape, Tab, F5, PageUp, a, ctrl+shift+t, alt+F4. The names of X work too.
 ` + desktopHelp,
-		Example: `  carrel key dev ctrl+s
-  carrel key dev Down Down Return
-  carrel key dev Down --count 20`,
+		Example: `  carrel desktop key dev ctrl+s
+  carrel desktop key dev Down Down Return
+  carrel desktop key dev Down --count 20`,
 		Args: between(2, -1, "a workspace and keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Keys, s.Millis = strings.Join(args[1:], " "), millis(hold)
@@ -167,9 +167,9 @@ func typeCommand(env *cmdenv.Env) *cobra.Command {
 from standard input. What is typed is not written down, only how much. A newline is the
 key Return.
 ` + desktopHelp,
-		Example: `  carrel type dev 'Grüße, 你好'
-  carrel type dev -- '--help'
-  carrel type dev - < notes.txt`,
+		Example: `  carrel desktop type dev 'Grüße, 你好'
+  carrel desktop type dev -- '--help'
+  carrel desktop type dev - < notes.txt`,
 		Args: between(2, 2, "a workspace and a text"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := args[1]
@@ -217,7 +217,7 @@ other comes between them. The first mistake ends it. An input is an object with 
 move, click, press, release, drag, scroll, key, type or pause, and "at", "from",
 "button", "count", "direction", "keys", "text", "millis" as far as it takes them.
 ` + desktopHelp,
-		Example: `  echo '[{"do":"click","at":[400,300]},{"do":"type","text":"hello"},{"do":"key","keys":"Return"}]' | carrel input dev`,
+		Example: `  echo '[{"do":"click","at":[400,300]},{"do":"type","text":"hello"},{"do":"key","keys":"Return"}]' | carrel desktop input dev`,
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := cmdenv.ReadText(env.In)
@@ -247,9 +247,9 @@ computer_20250124 and computer_20251124, and does it. Coordinates are those of t
 whose size --told prints; a picture goes to -o FILE. The names take_screenshot, click_at
 and type_text work as well.
 ` + desktopHelp,
-		Example: `  carrel computer dev --told
-  carrel computer dev '{"action":"left_click","coordinate":[512,384]}'
-  carrel computer dev '{"action":"screenshot"}' -o seen.png`,
+		Example: `  carrel desktop computer dev --told
+  carrel desktop computer dev '{"action":"left_click","coordinate":[512,384]}'
+  carrel desktop computer dev '{"action":"screenshot"}' -o seen.png`,
 		Args: between(1, 2, "a workspace and an action"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if size != "" {

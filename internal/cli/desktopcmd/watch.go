@@ -35,8 +35,8 @@ With display.watch_vnc: true the desktop can be watched as long as the workspace
 then this command prints where, and ends. It takes x11vnc, which runs within the
 desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display virtual.
 ` + cmdline.PlainStatus,
-		Example: `  carrel watch dev
-  carrel watch dev --view-only --port 5950
+		Example: `  carrel desktop watch dev
+  carrel desktop watch dev --view-only --port 5950
   vncviewer 127.0.0.1:5910`,
 		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {

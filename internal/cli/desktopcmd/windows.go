@@ -26,9 +26,9 @@ func windowsCommand(env *cmdenv.Env) *cobra.Command {
 regular expressions that may match anywhere. With --wait it waits until one is there,
 with --gone until none is any more.
 ` + desktopHelp,
-		Example: `  carrel windows dev
-  carrel windows dev --title 'Save.*' --wait --timeout 20s
-  carrel windows dev --app editor --json`,
+		Example: `  carrel desktop windows dev
+  carrel desktop windows dev --title 'Save.*' --wait --timeout 20s
+  carrel desktop windows dev --app editor --json`,
 		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Wait = q.Wait || q.Gone
@@ -94,12 +94,12 @@ func windowCommand(env *cmdenv.Env) *cobra.Command {
 		Short: "Focus, raise, move, resize, minimise, show or close a window",
 		Long: `ACTION is focus, raise, minimise, show, close (the program is asked, and may ask back),
 kill (its connection is cut), move with X and Y, or resize with WIDTHxHEIGHT. ID is one of
-carrel windows.
+carrel desktop windows.
 ` + desktopHelp,
-		Example: `  carrel window dev 0x600007 focus
-  carrel window dev 0x600007 move 100 50
-  carrel window dev 0x600007 resize 800x600
-  carrel window dev 0x600007 close`,
+		Example: `  carrel desktop window dev 0x600007 focus
+  carrel desktop window dev 0x600007 move 100 50
+  carrel desktop window dev 0x600007 resize 800x600
+  carrel desktop window dev 0x600007 close`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			want := 3
 			if len(args) > 2 {

@@ -28,7 +28,7 @@ func controlCommand(env *cmdenv.Env) *cobra.Command {
 
   active     everything that its policy allows
   read_only  what runs goes on; nothing is started, ended or typed
-  takeover   you act (at a terminal of your own, or in a viewer: carrel watch), and only you
+  takeover   you act (at a terminal of your own, or in a viewer: carrel desktop watch), and only you
   paused     and all its processes are frozen
 
 Any program may ask for less. Back to more, only a person at a terminal outside the
