@@ -29,7 +29,8 @@ type Rules struct {
 // neither here nor in reads.
 var readable = []string{
 	accessibleFace, applicationFace, cacheFace, prefix + "Collection", prefix + "Document", prefix + "Hyperlink", prefix + "Hypertext",
-	prefix + "Image", prefix + "Registry", prefix + "Socket", prefix + "TableCell", "org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.Peer",
+	prefix + "Image", prefix + "Registry", prefix + "Socket", prefix + "TableCell",
+	"org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.Peer",
 }
 
 // reads are the methods that only tell, of interfaces that have others as well.
@@ -37,11 +38,14 @@ var reads = []struct{ face, methods string }{
 	{propertyFace, "Get GetAll"},
 	{actionFace, "GetActions GetDescription GetKeyBinding GetLocalizedName GetName"},
 	{componentFace, "Contains GetAccessibleAtPoint GetAlpha GetExtents GetLayer GetMDIZOrder GetPosition GetSize"},
-	{prefix + "DeviceEventController", "DeregisterDeviceEventListener DeregisterKeystrokeListener GetDeviceEventListeners GetKeystrokeListeners"},
+	{prefix + "DeviceEventController",
+		"DeregisterDeviceEventListener DeregisterKeystrokeListener GetDeviceEventListeners GetKeystrokeListeners"},
 	{prefix + "Selection", "GetSelectedChild IsChildSelected"},
 	{prefix + "Table", "GetAccessibleAt GetColumnAtIndex GetColumnDescription GetColumnExtentAt GetColumnHeader GetIndexAt GetRowAtIndex " +
-		"GetRowColumnExtentsAtIndex GetRowDescription GetRowExtentAt GetRowHeader GetSelectedColumns GetSelectedRows IsColumnSelected IsRowSelected IsSelected"},
-	{textFace, "GetAttributeRun GetAttributeValue GetAttributes GetBoundedRanges GetCharacterAtOffset GetCharacterExtents GetDefaultAttributeSet " +
+		"GetRowColumnExtentsAtIndex GetRowDescription GetRowExtentAt GetRowHeader GetSelectedColumns GetSelectedRows " +
+		"IsColumnSelected IsRowSelected IsSelected"},
+	{textFace, "GetAttributeRun GetAttributeValue GetAttributes GetBoundedRanges " +
+		"GetCharacterAtOffset GetCharacterExtents GetDefaultAttributeSet " +
 		"GetDefaultAttributes GetNSelections GetOffsetAtPoint GetRangeExtents GetSelection GetStringAtOffset GetText GetTextAfterOffset " +
 		"GetTextAtOffset GetTextBeforeOffset"},
 }

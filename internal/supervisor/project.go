@@ -42,7 +42,8 @@ func RefusePaused(op string, p *api.ProjectPause) *api.Denial {
 	if p.Reason != "" {
 		message += " (" + bounded(p.Reason) + ")"
 	}
-	return &api.Denial{Code: api.CodeControl, Operation: bounded(op), Subject: p.Project, Rule: "project paused", Source: "set by " + p.By, Message: message,
+	return &api.Denial{Code: api.CodeControl, Operation: bounded(op), Subject: p.Project,
+		Rule: "project paused", Source: "set by " + p.By, Message: message,
 		Hint: "the person it works for types `carrel resume --project` there; looking, and `carrel stop`, work meanwhile"}
 }
 
@@ -92,7 +93,8 @@ func (j *project) tell(p *api.ProjectPause) {
 		subject, detail = "project paused", p.Reason
 	}
 	s.hub.emit(api.Event{Kind: api.EventNote, Text: subject})
-	s.audit(api.AuditRecord{Kind: api.AuditControl, Who: api.AuditWho{Kind: api.WhoSupervisor}, Operation: api.OpProject, Subject: subject, Decision: api.DecisionAllowed, Detail: bounded(detail)})
+	s.audit(api.AuditRecord{Kind: api.AuditControl, Who: api.AuditWho{Kind: api.WhoSupervisor}, Operation: api.OpProject,
+		Subject: subject, Decision: api.DecisionAllowed, Detail: bounded(detail)})
 	s.control.turn.Lock()
 	defer s.control.turn.Unlock()
 	if s.cfg.Controlled == nil {

@@ -129,9 +129,11 @@ func askDiscard(h *projecthistory.History, f *discardFlags, steps []uint64) erro
 		what = stepList(r.Steps)
 	}
 	word := filepath.Base(h.Project)
-	typed, err := supervisor.Confirm(fmt.Sprintf("Discard %s, %s? This cannot be undone. Type %s, the project's name: ", what, show.Size(r.Freed.Disk), show.OneLine(word)), word)
+	question := "Discard %s, %s? This cannot be undone. Type %s, the project's name: "
+	typed, err := supervisor.Confirm(fmt.Sprintf(question, what, show.Size(r.Freed.Disk), show.OneLine(word)), word)
 	if err != nil {
-		return errors.New("what is discarded cannot be brought back, and there is no terminal to ask at\nhint: --dry-run shows what would go, --yes does it")
+		return errors.New("what is discarded cannot be brought back, and there is no terminal to ask at\n" +
+			"hint: --dry-run shows what would go, --yes does it")
 	}
 	if !typed {
 		return errors.New("that is not its name; nothing was discarded")

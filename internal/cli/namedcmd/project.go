@@ -108,7 +108,8 @@ func unpause(env *cmdenv.Env, state *statedir.Dir, project string) error {
 		}
 	}
 	why.Operation, why.Message = api.OpResume, "only a person at a terminal may end the pause of a project: "+why.Subject
-	why.Rule, why.Hint = "less control needs the human channel", "type `carrel resume --project` yourself, in a terminal of your own outside the workspace"
+	why.Rule, why.Hint = "less control needs the human channel",
+		"type `carrel resume --project` yourself, in a terminal of your own outside the workspace"
 	return why
 }
 
