@@ -52,7 +52,7 @@ func TestHistoryOfClaudeCode(t *testing.T) {
 	bash := func(command string) fakemodel.Turn { return turn("Bash", "command", command, "description", "work") }
 	m := w.model([]fakemodel.Turn{
 		between(turn("Write", "file_path", w.project+"/src/work.c", "content", "int work(void) { return 0; }\n")),
-		turn("Edit", "file_path", w.project+"/src/work.c", "old_string", "return 0", "new_string", "return 42"),
+		between(turn("Edit", "file_path", w.project+"/src/work.c", "old_string", "return 0", "new_string", "return 42")),
 		between(bash("rm -rf src")),
 		between(bash("git reset --hard -q && git log --oneline | wc -l")),
 		between(bash("npm install --offline --no-audit --no-fund ./greeting.tgz >/dev/null && ls node_modules")),
@@ -61,33 +61,33 @@ func TestHistoryOfClaudeCode(t *testing.T) {
 	})
 	w.setenv("ANTHROPIC_BASE_URL", m.URL)
 	r := w.run("--", "claude", "-p", "do it", "--dangerously-skip-permissions", "--output-format", "json")
-	if r.code != 0 || !m.Finished() || len(scenes) != 6 {
+	if r.code != 0 || !m.Finished() || len(scenes) != 7 {
 		t.Fatalf("the agent did not finish: %s\nresults: %q, %d scenes", r, m.Results(), len(scenes))
 	}
-	w.isAgain("nothing changes after the last tool", scenes[5])
+	w.isAgain("nothing changes after the last tool", scenes[6])
 	list := w.steps()
-	if len(list) != 5 {
+	if len(list) != 6 {
 		t.Fatalf("%d steps: %+v", len(list), list)
 	}
-	edit, removed, reset, install, build := list[0], list[1], list[2], list[3], list[4]
-	if edit.Added != 1 || removed.Added != 0 || removed.Removed < 40 || reset.Added < 30 || install.Added < 5 || build.Added < 3 {
+	wrote, edit, removed, reset, install, build := list[0], list[1], list[2], list[3], list[4], list[5]
+	if wrote.Added != 1 || edit.Added != 0 || edit.Modified != 1 || removed.Added != 0 || removed.Removed < 40 || reset.Added < 30 || install.Added < 5 || build.Added < 3 {
 		t.Errorf("history: %+v", list)
 	}
-	if out := w.fine("history"); strings.Count(out, "claude -p do it") != 5 {
+	if out := w.fine("history"); strings.Count(out, "claude: ") != 6 || !strings.Contains(out, "claude: Bash rm -rf src") {
 		t.Errorf("history: %s", out)
 	}
-	for i := 4; i >= 0; i-- {
+	for i := 5; i >= 0; i-- {
 		w.fine("undo")
-		w.isAgain("undone: "+[]string{"edits", "rm -rf src", "git reset --hard", "npm install", "make"}[i], scenes[i])
+		w.isAgain("undone: "+[]string{"Write", "Edit", "rm -rf src", "git reset --hard", "npm install", "make"}[i], scenes[i])
 	}
-	for i := range 5 {
+	for i := range 6 {
 		w.fine("redo")
 		w.isAgain("made again", scenes[i+1])
 	}
-	w.fine("undo", "5")
+	w.fine("undo", "6")
 	w.isAgain("the whole session undone", scenes[0])
-	w.fine("redo", "5")
-	w.isAgain("the whole session again", scenes[5])
+	w.fine("redo", "6")
+	w.isAgain("the whole session again", scenes[6])
 }
 
 // workshopFiles is what npm needs to install a package without a network.
