@@ -24,7 +24,7 @@ var order = strings.Fields(`
 run shell sandbox import explain config preset profile permissions start list status
 exec launch apps wait kill logs events terminal attach control manifest artifacts
 cleanup revoke screenshot windows window click drag scroll key type input computer
-clipboard a11y screen record watch ps approvals approve deny pause resume stop
+clipboard a11y screen record watch ps approvals approve allow deny pause resume stop
 history du show diff undo redo discard step connect audit denials links net hooks
 agent mcp stdio doctor projects purge version`)
 
