@@ -94,6 +94,7 @@ type JSONPart struct {
 	Seed    []string // taken over when the private copy has no such key
 	Follow  []string // taken over whenever the host has such a key
 	Mirror  []string // host truth: also removed when the host has no such key
+	Trust   []string // yes or no, of a project below "projects": a yes is taken over as Seed is
 }
 
 // Known returns all known agents, sorted by name. The result is the caller's.

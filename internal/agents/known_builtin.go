@@ -45,6 +45,7 @@ func claude() Agent {
 			Seed: []string{
 				"theme", "customApiKeyResponses", "bypassPermissionsModeAccepted",
 			},
+			Trust:  []string{"hasTrustDialogAccepted"},
 			Follow: []string{"userID"},     // it belongs to the login
 			Mirror: []string{"mcpServers"}, // MCP servers of the user scope
 		}},
