@@ -86,3 +86,23 @@ func TestNoPromptsAsksNothingTwice(t *testing.T) {
 		quit(tm)
 	}
 }
+
+// TestTrustedOutsideIsNotAsked: a project that is trusted outside is not asked about at the
+// first start in its private copy.
+func TestTrustedOutsideIsNotAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.installAgents()
+	w.litter = true
+	w.claudeHere()
+	w.write(w.home+"/.claude.json", `{"hasCompletedOnboarding":true,"theme":"dark",
+		"projects":{"`+w.project+`":{"hasTrustDialogAccepted":true}},
+		"customApiKeyResponses":{"approved":["the-model-0123456789"],"rejected":[]}}`)
+	tm := w.openTerminal(w.command(w.bin, "claude", "--no-prompts", "--"))
+	tm.resize(100, 30)
+	tm.expect(`(?i)bypass.{0,20}permissions.{0,20}on`)
+	if all := tm.all(); strings.Contains(strings.ToLower(all), "trust this folder") {
+		t.Errorf("asked: %q", cut(all))
+	}
+	quit(tm)
+}

@@ -245,43 +245,50 @@ func TestUnknownHostsAreAsked(t *testing.T) {
 	})
 }
 
-// TestApprovedHosts: once is once, always goes into the configuration. The host
+// TestApprovedHosts: once is once, project and always go into the configuration. The host
 // has no address here: what was allowed fails later, and differently.
 func TestApprovedHosts(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
-		w := newWorld(t, p)
-		w.need("curl")
-		w.litter = true // the configuration that is written
-		cmd := w.command(w.bin, "run", "--network", "filtered", "--on-unknown", "ask", "--", "bash", "-c",
-			"for i in 1 2 3; do curl -sS --max-time 60 https://ask.invalid-name.example:1/ 2>&1 | tail -c 4; done")
-		var out strings.Builder
-		cmd.Stdout = &out
-		w.must(cmd.Start())
-		answer := func(flags ...string) {
-			var waiting []struct{ ID string }
-			eventually(t, "a question", func() bool {
-				r := w.plain(w.bin, "approvals", "--json")
-				return json.Unmarshal([]byte(r.out), &waiting) == nil && len(waiting) == 1
-			})
-			tm := w.openTerminal(w.command(w.bin, append([]string{"approve", waiting[0].ID}, flags...)...))
-			tm.expect("leave it: ")
-			tm.send(waiting[0].ID + "\n")
-			if code := tm.wait(); code != 0 {
-				t.Errorf("approve %q: %s", flags, tm.all())
-			}
-		}
-		answer()
-		answer("--always") // the third time nobody is asked
-		_ = cmd.Wait()
-		for _, code := range strings.Fields(out.String()) {
-			if code != "502" && code != "504" {
-				t.Errorf("inside: %q", out.String())
-			}
-		}
-		if got := w.read(w.home + "/.config/carrel/config.yaml"); !strings.Contains(got, "ask.invalid-name.example:1") {
-			t.Errorf("the configuration: %s", got)
+		for _, scope := range []string{"--always", "--project"} {
+			approvedHost(t, p, scope)
 		}
 	})
+}
+
+func approvedHost(t *testing.T, p person, scope string) {
+	w := newWorld(t, p)
+	w.need("curl")
+	w.litter = true // the configuration that is written
+	cmd := w.command(w.bin, "run", "--network", "filtered", "--on-unknown", "ask", "--", "bash", "-c",
+		"for i in 1 2 3; do curl -sS --max-time 60 https://ask.invalid-name.example:1/ 2>&1 | tail -c 4; done")
+	var out strings.Builder
+	cmd.Stdout = &out
+	w.must(cmd.Start())
+	answer := func(flags ...string) {
+		var waiting []struct{ ID string }
+		eventually(t, "a question", func() bool {
+			r := w.plain(w.bin, "approvals", "--json")
+			return json.Unmarshal([]byte(r.out), &waiting) == nil && len(waiting) == 1
+		})
+		tm := w.openTerminal(w.command(w.bin, append([]string{"approve", waiting[0].ID}, flags...)...))
+		tm.expect("leave it: ")
+		tm.send(waiting[0].ID + "\n")
+		if code := tm.wait(); code != 0 {
+			t.Errorf("approve %q: %s", flags, tm.all())
+		}
+	}
+	answer()
+	answer(scope) // the third time nobody is asked
+	_ = cmd.Wait()
+	for _, code := range strings.Fields(out.String()) {
+		if code != "502" && code != "504" {
+			t.Errorf("inside: %q", out.String())
+		}
+	}
+	got := w.read(w.home + "/.config/carrel/config.yaml")
+	if !strings.Contains(got, "ask.invalid-name.example:1") || strings.Contains(got, w.project) != (scope == "--project") {
+		t.Errorf("the configuration with %s: %s", scope, got)
+	}
 }
 
 // TestConnectInside: a pair of pipes is joined with what is listed; a refusal is

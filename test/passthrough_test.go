@@ -64,6 +64,7 @@ func TestOwnExitStatus(t *testing.T) {
 		{"bad time", []string{"run", "--timeout", "soon", "--", "true"}, 125, "soon"},
 		{"bad size", []string{"run", "--memory", "much", "--", "true"}, 125, "much"},
 		{"bad count", []string{"run", "--pids", "-4", "--", "true"}, 125, "pids"},
+		{"too few processes", []string{"run", "--pids", "1", "--", "true"}, 126, "limit of 1 processes (--pids"},
 		{"no ceiling", []string{"run", "--permissions", w.outside + "/nothing", "--", "true"}, 125, "/nothing"},
 		{"time over", []string{"run", "--timeout", "200ms", "--", "sleep", "30"}, 124, ""},
 		{"time over, stubborn", []string{"run", "--timeout", "200ms", "--", "sh", "-c", "trap '' TERM INT HUP; sleep 1; exit 3"}, 124, ""},

@@ -88,7 +88,7 @@ func (h *Home) places() agents.Places {
 			own = append(own, filepath.Join(home, at))
 		}
 	}
-	return agents.Places{HostHome: h.Host, Private: h.private(), Hidden: func(place string) bool {
+	return agents.Places{HostHome: h.Host, Private: h.private(), Project: h.Project, Hidden: func(place string) bool {
 		d := h.Lookup(filepath.Join(h.Host, place))
 		return d.Access == policy.Deny && (d.Rule == nil || !slices.ContainsFunc(own, func(at string) bool { return pathname.Within(d.Rule.Path, at) }))
 	}}

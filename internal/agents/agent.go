@@ -46,11 +46,21 @@ type Agent struct {
 	// SettingsFlag takes settings as JSON on the command line; "" where there is none.
 	SettingsFlag string
 
+	// Resume says how a conversation is gone on with that is kept in the private copy.
+	Resume Resume
+
 	// Headless is what stands between its command and a prompt that it is to
 	// work on without a terminal; see [Agent.HeadlessArgv]. A last word that
 	// ends with "=" is joined with the prompt. nil: it has no such way, or none
 	// that is known.
 	Headless []string
+}
+
+// Resume is where an agent keeps transcripts, whose names end with the id of the
+// conversation and ".jsonl", and the words before that id on its command line.
+type Resume struct {
+	Place string // below one of State
+	Words []string
 }
 
 // MergeFile is a login file of which the listed top-level keys are kept alike on
@@ -84,6 +94,7 @@ type JSONPart struct {
 	Seed    []string // taken over when the private copy has no such key
 	Follow  []string // taken over whenever the host has such a key
 	Mirror  []string // host truth: also removed when the host has no such key
+	Trust   []string // yes or no, of a project below "projects": a yes is taken over as Seed is
 }
 
 // Known returns all known agents, sorted by name. The result is the caller's.

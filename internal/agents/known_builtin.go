@@ -38,12 +38,14 @@ func claude() Agent {
 			{Place: ".claude/projects"}, {Place: ".claude/todos"}, {Place: ".claude/tasks"}, {Place: ".claude/plans"},
 			{Place: ".claude/history.jsonl", File: true},
 		},
+		Resume: Resume{".claude/projects", []string{"--resume"}},
 		JSON: []JSONPart{{
 			Host: ".claude.json", Private: ".claude/.claude.json",
 			// Without these it asks for a theme and a login at each first start.
 			Seed: []string{
 				"theme", "customApiKeyResponses", "bypassPermissionsModeAccepted",
 			},
+			Trust:  []string{"hasTrustDialogAccepted"},
 			Follow: []string{"userID"},     // it belongs to the login
 			Mirror: []string{"mcpServers"}, // MCP servers of the user scope
 		}},
@@ -114,6 +116,7 @@ func codex() Agent {
 			".codex/hooks.json", ".codex/hooks", ".codex/prompts", ".codex/skills", ".codex/rules",
 			".codex/agents", ".codex/plugins",
 		},
+		Resume: Resume{".codex/sessions", []string{"resume"}},
 		// Its index of sessions is a database among its settings; it finds those it
 		// does not know by looking.
 		Shared: []SharedPlace{

@@ -12,6 +12,7 @@ import (
 type Places struct {
 	HostHome string // absolute home directory outside
 	Private  string // absolute directory of the private copy; its parent is out of reach from inside
+	Project  string // absolute; "" where the copy is for none
 
 	// Secret lists further home-relative places (keys, other logins) that a
 	// link in a Config directory must not bring in. The logins of all other
@@ -97,6 +98,7 @@ type mirrorer struct {
 	real    string   // canonical path of home
 	secret  []string // home-relative places that must not be copied
 	hidden  func(string) bool
+	project string
 	bytes   int64 // left of the budget
 	files   int
 	notes   []Note
@@ -125,8 +127,8 @@ func openMirror(a Agent, places Places) (*mirrorer, error) {
 	m := &mirrorer{
 		agent: a, home: home, private: private, real: real,
 		secret: a.foreign(slices.Concat(OtherCredentials(a.Name), places.Secret)),
-		hidden: places.Hidden,
-		bytes:  places.MaxBytes, files: places.MaxFiles,
+		hidden: places.Hidden, project: places.Project,
+		bytes: places.MaxBytes, files: places.MaxFiles,
 	}
 	if m.bytes == 0 {
 		m.bytes = defaultMaxBytes

@@ -87,6 +87,7 @@ func (m *mirrorer) part(p JSONPart) error {
 	}
 	before, _ := mine.encode(text)
 	p.apply(host, mine)
+	p.trust(host, mine, m.project)
 	after, err := mine.encode(text)
 	if err != nil {
 		return fmt.Errorf("encoding private copy of %q: %w", p.Private, err)

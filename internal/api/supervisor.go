@@ -180,6 +180,7 @@ const (
 // Scopes of approvals.
 const (
 	ScopeWorkspace = "workspace" // as long as it runs
+	ScopeProject   = "project"   // and whoever approves writes it into the user's configuration, for the project
 	ScopeAlways    = "always"    // and whoever approves writes it into the user's configuration
 )
 

@@ -23,7 +23,7 @@ import (
 var order = strings.Fields(`
 run shell sandbox import explain config preset profile permissions start list status
 exec launch apps wait kill logs events terminal attach control manifest artifacts
-cleanup rm revoke desktop ps approvals approve deny pause resume stop
+cleanup rm revoke desktop ps approvals approve allow deny pause resume stop
 history du show diff undo redo discard step connect audit denials links net hooks
 agent mcp stdio doctor projects purge version`)
 

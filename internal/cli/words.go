@@ -16,7 +16,7 @@ import (
 var groups = []struct{ title, commands string }{
 	{"Run", "run shell explain doctor projects purge version"},
 	{"Undo", "history show diff undo redo discard du step"},
-	{"Policy", "config preset profile permissions import approvals approve deny denials audit"},
+	{"Policy", "config preset profile permissions import approvals approve allow deny denials audit"},
 	{"Network", "net links connect"},
 	{"Workspaces", `start list ps status exec launch terminal attach apps wait kill logs events
 		control pause resume stop rm cleanup revoke manifest artifacts`},

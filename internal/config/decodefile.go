@@ -14,6 +14,7 @@ type decoded struct {
 	request  policy.Request
 	ceiling  *policy.Ceiling
 	presets  []Preset
+	projects []ProjectSection
 	settings Settings
 	saved    *Definition // of a profile
 	mounts   []DefinedMount
@@ -38,7 +39,7 @@ func decodeFile(data []byte, file string, kind Kind, opts Options) (*decoded, Pr
 	}
 	d := &decoder{file: file, kind: kind}
 	full := *out
-	t := &target{request: &full.request, settings: &full.settings, presets: &full.presets, mounts: &full.mounts, commands: &full.commands, decoder: d}
+	t := &target{request: &full.request, settings: &full.settings, presets: &full.presets, projects: &full.projects, mounts: &full.mounts, commands: &full.commands, decoder: d}
 	fields := fieldsOf(kind)
 	if kind == KindProfile {
 		full.saved = &Definition{text: make(map[string]policy.Source)}

@@ -15,28 +15,10 @@ func AddHost(file string, deny bool, rule string) error {
 	if deny {
 		key = "deny_hosts"
 	}
-	change := func(root *yaml.Node) error {
-		network := section(root, "network")
-		if network.Kind == yaml.ScalarNode { // a mode alone
-			mode := *network
-			*network = yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{textNode("mode"), &mode}}
-		}
-		i := keyIndex(network, key)
-		if i < 0 {
-			network.Content = append(network.Content, textNode(key), listNode([]string{rule}))
-			return nil
-		}
-		list := network.Content[i+1]
-		if list.Kind != yaml.SequenceNode { // null
-			network.Content[i+1] = listNode([]string{rule})
-			return nil
-		}
-		if !slices.ContainsFunc(list.Content, func(n *yaml.Node) bool { return n.Value == rule }) {
-			list.Content = append(list.Content, textNode(rule))
-		}
+	return edit(file, Options{}, "network."+key, func(root *yaml.Node) error {
+		addTo(root, []string{"network", key}, rule)
 		return nil
-	}
-	return edit(file, Options{}, "network."+key, change)
+	})
 }
 
 // sameButBelow compares what both files set outside of a key.

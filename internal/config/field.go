@@ -73,6 +73,7 @@ type target struct {
 	settings *Settings
 	preset   *Preset
 	presets  *[]Preset
+	projects *[]ProjectSection
 	mount    *policy.Mount
 	mounts   *[]DefinedMount // extra_mounts
 	commands *[]HostCommand  // host_commands

@@ -105,6 +105,11 @@ func (l *loader) decode(file string, kind Kind, data []byte, err error) *decoded
 
 // layer takes what a file holds beside its policy, and its policy.
 func (l *loader) layer(r *decoded) {
+	for _, p := range r.projects {
+		if p.Path == l.opts.Project {
+			l.out.Layers = append(l.out.Layers, p.Layer())
+		}
+	}
 	layer := policy.Layer{Kind: r.kind.layer(), Name: r.file, Request: r.request}
 	if r.kind == KindOperator {
 		layer.Ceiling = r.ceiling

@@ -36,6 +36,7 @@ func configFields() []field {
 			sub:   presetFields(),
 			check: func(v value) string { return badPresetName(v.name) },
 			open:  openPreset},
+		projectsField(),
 		extraMountsField(),
 		credentialsField(),
 		hostCommandsField(),

@@ -65,7 +65,7 @@ func refused(t policy.Target, d policy.HostDecision) *refusal {
 		r.reason = d.Detail
 	default:
 		r.reason = "no rule lists " + at
-		r.hint = "list it: --allow-host " + at + ", network.allow_hosts in your configuration, or carrel net allow " + at + " while it runs"
+		r.hint = "list it: --allow-host " + at + ", carrel allow " + at + " for this project, or carrel net allow " + at + " while it runs"
 	}
 	return r
 }

@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"fmt"
+
 	"carrel/internal/api"
 	"carrel/internal/decide"
 	"carrel/internal/policy"
@@ -19,7 +21,8 @@ type Answer struct {
 	Engine     engineJSON       `json:"engine"`
 	Dimensions []dimension      `json:"dimensions"`
 	Network    networkJSON      `json:"network"`
-	Mounts     []explainedMount `json:"mounts"` // of the configuration and of the profile
+	Variables  []variable       `json:"variables"` // that come from outside
+	Mounts     []explainedMount `json:"mounts"`    // of the configuration and of the profile
 	Rules      []fileRule       `json:"rules"`
 	Protected  []fileRule       `json:"protected"` // names that make code run later
 	Warnings   []Warning        `json:"warnings"`
@@ -96,6 +99,13 @@ type hostAnswer struct {
 	Change  []api.Text `json:"change,omitempty"`
 }
 
+// variable is one of the environment that comes from outside; its value is not told.
+type variable struct {
+	Name   api.Text `json:"name"`
+	Source Source   `json:"source"`
+	Where  api.Text `json:"where"` // "" where every command gets it
+}
+
 // Question is what is asked of a prepared workspace.
 type Question struct {
 	Preset       string   // that it was prepared with
@@ -118,6 +128,7 @@ func Of(p *decide.Decision, f Question) (*Answer, error) {
 		x.Dimensions = append(x.Dimensions, dimension{Dimension: r.Dimension, Value: api.Text(r.Value),
 			Source: SourceOf(r.Source), Where: api.Text(r.Source.String()), Note: api.Text(r.Note)})
 	}
+	x.environment(decide.VariablesOf(p))
 	x.Mounts = mountsOf(p.Mounts())
 	x.Warnings = append(WarningsOf(p.Loaded.Warnings), WarningsOf(p.Policy.Warnings)...)
 	for _, where := range f.Paths {
@@ -134,6 +145,24 @@ func Of(p *decide.Decision, f Question) (*Answer, error) {
 		x.Plan = planOf(p.Plan)
 	}
 	return x, nil
+}
+
+// environment lists the variables that come from outside, and counts in their dimension
+// what the command has rather than the rules.
+func (x *Answer) environment(v decide.Variables) {
+	x.Variables = []variable{}
+	for _, one := range v.Passed {
+		where := api.Text("")
+		if one.Source.Text != "" || one.Source.File != "" {
+			where = api.Text(one.Source.String())
+		}
+		x.Variables = append(x.Variables, variable{Name: api.Text(one.V), Source: SourceOf(one.Source), Where: where})
+	}
+	for i := range x.Dimensions {
+		if d := &x.Dimensions[i]; d.Dimension == policy.DimEnv {
+			d.Value = api.Text(fmt.Sprintf("%d passed, %d set, %d kept out", len(v.Passed), v.Set, v.Kept))
+		}
+	}
 }
 
 // placeError is a --path that means nothing.

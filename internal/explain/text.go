@@ -26,6 +26,7 @@ func (x *Answer) Print(w io.Writer, plan bool) {
 		x.printHead(w)
 		x.printDimensions(w)
 		x.printNetwork(w)
+		x.printVariables(w)
 		x.printMounts(w)
 		x.printRules(w)
 	}
@@ -83,6 +84,29 @@ func (x *Answer) printDimensions(w io.Writer) {
 	}
 	t.Print(w, "")
 	fmt.Fprintln(w)
+}
+
+// printVariables lists what comes from outside: with its reason where that is one of this
+// command, and what every command gets in one line.
+func (x *Answer) printVariables(w io.Writer) {
+	t, common := &show.Table{}, []api.Text{}
+	for _, v := range x.Variables {
+		if v.Where == "" {
+			common = append(common, v.Name)
+			continue
+		}
+		if !t.HasRows() {
+			t.Row("VARIABLE", "WHY")
+		}
+		t.Row(show.QuoteIf(string(v.Name)), string(v.Where))
+	}
+	t.Print(w, "")
+	if len(common) > 0 {
+		fmt.Fprintf(w, "variables that every command gets: %s\n", show.Words(common))
+	}
+	if len(x.Variables) > 0 {
+		fmt.Fprintln(w)
+	}
 }
 
 // printMounts lists what of the host shows beside the project, as it was written and

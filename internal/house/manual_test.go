@@ -92,7 +92,7 @@ func collect(keys map[string]*docKey, prefix string, s schema, kind string) {
 		}
 		keys[full].files = append(keys[full].files, kind)
 		switch {
-		case name == "ceiling": // its own table
+		case name == "ceiling", prefix == "" && name == "projects": // its own table; the keys of the file itself
 		case name == "presets":
 			inner := named(sub)
 			only := schema{Properties: map[string]schema{"command": inner.Properties["command"], "description": inner.Properties["description"]}}

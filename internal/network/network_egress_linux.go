@@ -98,8 +98,8 @@ func (n *Network) ask(ctx context.Context, t policy.Target) egress.Answer {
 	}
 	how, scope := n.desk.AskFor(ctx, api.Approval{
 		Operation: "connect", Subject: subject, Rule: "network.on_unknown: ask", Source: n.c.UnknownBy,
-		Reason: "no rule names this host; the connection waits", Scopes: []string{api.ScopeWorkspace, api.ScopeAlways},
-		Hint: "approve to let it connect once; --workspace or --always for longer",
+		Reason: "no rule names this host; the connection waits", Scopes: []string{api.ScopeWorkspace, api.ScopeProject, api.ScopeAlways},
+		Hint: "approve to let it connect once; --workspace, --project or --always for longer",
 	}, deadline)
 	switch {
 	case how == api.AnswerApproved && scope == "":

@@ -83,13 +83,14 @@ func explainPath(e *Effective, p string) *PathExplanation {
 	return x
 }
 
-// grants lists the flag and the line of the user's configuration that grant.
+// grants lists the flag, the command and the line of the user's configuration that grant.
 func grants(p string, flags ...string) []string {
 	var out []string
 	for _, f := range flags {
 		key := f[len("--"):]
 		out = append(out,
 			fmt.Sprintf("%s %s", f, shellWord(p)),
+			fmt.Sprintf("carrel allow %s %s, in this project from now on", f, shellWord(p)),
 			fmt.Sprintf("%s: [%s] in the user's configuration", key, yamlWord(p)))
 	}
 	return out

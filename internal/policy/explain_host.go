@@ -156,7 +156,8 @@ func (q *hostQuestion) listing() []string {
 	if q.e.Network != NetFiltered {
 		inFile = "network: {mode: filtered, allow_hosts: [%s]} in the user's configuration"
 	}
-	return append(out, "--allow-host "+shellWord(q.given), fmt.Sprintf(inFile, yamlWord(q.given)), "--network open")
+	return append(out, "--allow-host "+shellWord(q.given), "carrel allow "+shellWord(q.given)+", in this project from now on",
+		fmt.Sprintf(inFile, yamlWord(q.given)), "--network open")
 }
 
 // takeBack says how to undo what somebody wrote.

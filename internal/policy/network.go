@@ -40,6 +40,9 @@ func (d *decision) implied() {
 		if l.Kind == LayerCommandLine || l.Kind == LayerProfile {
 			d.imply(l, below)
 		}
+		if l.Section && networkRank(below) < networkRank(NetAPI) {
+			d.imply(l, below)
+		}
 		if l.Request.Network != nil {
 			below = l.Request.Network.V
 		}

@@ -333,3 +333,32 @@ func TestManyHosts(t *testing.T) {
 		t.Errorf("more than the bound: %v", err)
 	}
 }
+
+// TestSectionOfAProject: hosts that the user lists for one project are reached there,
+// where the file's list for all projects leaves the mode as it is.
+func TestSectionOfAProject(t *testing.T) {
+	for _, c := range []struct {
+		below   NetworkMode
+		section bool
+		want    NetworkMode
+	}{
+		{NetClosed, true, NetFiltered}, {NetLocal, true, NetFiltered}, {NetFiltered, true, NetFiltered}, {NetOpen, true, NetOpen},
+		{NetClosed, false, NetClosed}, {NetLocal, false, NetLocal},
+	} {
+		listed := asks(LayerUser, func(r *Request) { r.AllowHosts = values("a.example") })
+		listed.Section = c.section
+		e := mustDecide(t, nil, listed, asks(LayerUser, func(r *Request) { r.Network = val(c.below, "n") }))
+		if e.Network != c.want || e.OnlyAPI {
+			t.Errorf("%+v: %s", c, e.Network)
+		}
+	}
+	listed := asks(LayerUser, func(r *Request) { r.AllowHosts = values("a.example") })
+	listed.Section = true
+	if e := mustDecide(t, nil, listed, asks(LayerUser, func(r *Request) { r.Network = val(NetAPI, "n") })); !e.OnlyAPI {
+		t.Error("api became more by a host of the project")
+	}
+	closed := asks(LayerCommandLine, func(r *Request) { r.Network = val(NetClosed, "n") })
+	if e := mustDecide(t, nil, listed, closed); e.Network != NetClosed {
+		t.Errorf("a flag that closes: %s", e.Network)
+	}
+}

@@ -229,6 +229,10 @@ type Layer struct {
 	Name    string // file, flag set or preset that it stands for
 	Request Request
 
+	// Section is set where the layer is what the user's file says of this project: a
+	// host in it is to be reached, as one that a flag lists.
+	Section bool
+
 	// Ceiling is the ceiling block of the operator's file; on any other kind
 	// of layer it is an error.
 	Ceiling *Ceiling

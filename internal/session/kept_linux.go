@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/auditor"
+	"carrel/internal/named"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
@@ -28,6 +29,9 @@ func auditRun(s *Session, id string) (err error) {
 		return &api.Denial{Code: api.CodeAudit, Operation: "start", Subject: s.Place.Project, Rule: "audit.required", Source: required,
 			Message: fmt.Sprintf("%s: the run is refused, as it cannot be written down: %v", required, err),
 			Hint:    "make what is missing; no other file lifts what the operator requires"}
+	}
+	if err := named.PruneRuns(s.State.Root(), named.MaxRunLogs); err != nil {
+		s.Note("old audit logs of runs stay: %v", err)
 	}
 	s.Audit.RunBegins(s.Request.Argv, o.Of, s.BackendTold(), s.Ceilings())
 	return nil

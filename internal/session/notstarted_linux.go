@@ -44,6 +44,10 @@ func (s *Session) whyNotStarted(name string, err error) (int, error) {
 		}
 		return 0, &advice.Error{Err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err), Hint: hint}
 	}
+	if most := s.Policy.Resources.Pids; start.Code == int(syscall.EAGAIN) && most > 0 {
+		return api.ExitNotRunable, &advice.Error{Err: fmt.Errorf("%q cannot be run inside: %s", name, start.Err),
+			Hint: fmt.Sprintf("is the limit of %d processes (--pids, resources.pids) too low for it?", most)}
+	}
 	if start.Code != int(syscall.ENOENT) {
 		return api.ExitNotRunable, fmt.Errorf("%q cannot be run inside: %s", name, start.Err)
 	}

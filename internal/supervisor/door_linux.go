@@ -65,7 +65,7 @@ func open(c Config, answer func(context.Context, net.Conn, caller, api.Request))
 		return nil, fmt.Errorf("looking at this process: %w", err)
 	}
 	m.ID, m.Name, m.Project, m.Argv, m.Persona, m.Backend, m.Started = c.ID, c.Name, c.Project, BoundArgv(c.Argv, maxArgv), c.Persona, c.Backend, c.Started
-	errs := []error{errors.New("no place for the supervisor's socket")}
+	why := errors.New("no place for the supervisor's socket")
 	for _, path := range c.Dirs {
 		d, err := openAt(path, m)
 		if err == nil {
@@ -75,9 +75,9 @@ func open(c Config, answer func(context.Context, net.Conn, caller, api.Request))
 			d.wg.Go(d.accept)
 			return d, nil
 		}
-		errs = append(errs, err)
+		why = fmt.Errorf("%w; %w", why, err)
 	}
-	return nil, errors.Join(errs...)
+	return nil, why
 }
 
 func openAt(path string, m api.Manifest) (*door, error) {

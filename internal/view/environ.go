@@ -104,6 +104,20 @@ func passes(name, value string, pass []policy.Value[string]) bool {
 	return byGlob && !secrets.Variable(name) && !loadsCode(name) && !hasUserinfo(value)
 }
 
+// PassedBy is the source of the rule by which a variable comes in: of its very name
+// rather than of a pattern.
+func PassedBy(name string, pass []policy.Value[string]) (src policy.Source, ok bool) {
+	for _, p := range pass {
+		if p.V == name {
+			return p.Source, true
+		}
+		if !ok && isGlob(p.V) && matches(p.V, name) {
+			src, ok = p.Source, true
+		}
+	}
+	return src, ok
+}
+
 func matchesAny(patterns []policy.Value[string], name string) bool {
 	for _, p := range patterns {
 		if p.V == name || isGlob(p.V) && matches(p.V, name) {

@@ -51,7 +51,7 @@ func (in *inspector) npmrc(prefix string) []byte {
 			}
 		}
 	}
-	b.WriteString("prefix=" + prefix + "\npackage-import-method=clone-or-copy\n")
+	b.WriteString("prefix=" + prefix + "\n")
 	return b.Bytes()
 }
 

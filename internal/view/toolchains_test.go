@@ -174,7 +174,7 @@ func TestPrefix(t *testing.T) {
 		t.Error("NPM_CONFIG_PREFIX is set, which nvm refuses")
 	}
 	rc := mustFile(t, v, v.Env["NPM_CONFIG_USERCONFIG"])
-	want := "registry=https://r.example/\n@a:registry=https://a.example\nprefix=" + prefix + "\npackage-import-method=clone-or-copy\n"
+	want := "registry=https://r.example/\n@a:registry=https://a.example\nprefix=" + prefix + "\n"
 	if rc != want {
 		t.Errorf("npmrc = %q, want %q", rc, want)
 	}

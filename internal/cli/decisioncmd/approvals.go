@@ -62,7 +62,7 @@ The subject comes from inside: read it before you approve.
 }
 
 func approveCommand(env *cmdenv.Env) *cobra.Command {
-	var workspace, always bool
+	var workspace, project, always bool
 	cmd := &cobra.Command{
 		Use:   "approve ID [flags]",
 		Short: "Allow one operation that waits",
@@ -72,11 +72,13 @@ walls, or with its input from elsewhere, this command is refused. That check is
 best effort. ID is an id of ` + "`carrel approvals`" + ` or its beginning.
 
 A connection can be allowed for longer: with --workspace, its host and port as
-long as the workspace runs; with --always, they are written into your
-configuration as well.
+long as the workspace runs; with --project, in its project from now on, as
+carrel allow does it; with --always, in every project. The last two write it
+into your configuration.
 ` + cmdline.PlainStatus,
 		Example: `  carrel approve 5d20e1
   carrel approve 5d --workspace
+  carrel approve 5d --project
   carrel approve 5d --always`,
 		Args: cmdline.OneArg("the id of an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,6 +86,8 @@ configuration as well.
 			switch {
 			case always:
 				scope = api.ScopeAlways
+			case project:
+				scope = api.ScopeProject
 			case workspace:
 				scope = api.ScopeWorkspace
 			}
@@ -92,8 +96,9 @@ configuration as well.
 		ValidArgsFunction: completeApproval(env),
 	}
 	cmd.Flags().BoolVar(&workspace, "workspace", false, "a connection: its host and port as long as the workspace runs")
+	cmd.Flags().BoolVar(&project, "project", false, "a connection: its host and port in this project from now on, in your configuration")
 	cmd.Flags().BoolVar(&always, "always", false, "a connection: its host and port from now on, in your configuration")
-	cmdline.OneOf(cmd, "workspace", "always")
+	cmdline.OneOf(cmd, "workspace", "project", "always")
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
@@ -308,8 +313,11 @@ func approveOne(ctx context.Context, env *cmdenv.Env, prefix, scope string) erro
 		return err
 	}
 	fmt.Fprintf(env.Out, "approved %s\n", one.ID)
-	if scope == api.ScopeAlways {
+	switch scope {
+	case api.ScopeAlways:
 		return saveHost(env, false, one.Subject)
+	case api.ScopeProject:
+		return saveForProject(env, e.Project, one.Subject)
 	}
 	return nil
 }
@@ -319,6 +327,8 @@ func scopeText(scope string) string {
 	switch scope {
 	case api.ScopeWorkspace:
 		return "as long as the workspace runs"
+	case api.ScopeProject:
+		return "in this project from now on, in your configuration"
 	case api.ScopeAlways:
 		return "from now on, in your configuration"
 	}

@@ -38,7 +38,7 @@ record carries the hash of the one before, so that a change made later is found.
 		Example: "  carrel audit verify dev\n  carrel audit show dev --decision refused",
 		Args:    cmdline.NoArgs,
 	}
-	cmd.AddCommand(auditVerifyCommand(env), auditShowCommand(env), auditExportCommand(env))
+	cmd.AddCommand(auditListCommand(env), auditVerifyCommand(env), auditShowCommand(env), auditExportCommand(env))
 	return cmdline.ExplainFlagErrors(cmd)
 }
 

@@ -1,5 +1,5 @@
 // Package decisioncmd holds the commands about what programs inside wanted and what was
-// decided: approvals, approve and deny for what waits, denials and links for what has
+// decided: approvals, approve and deny for what waits, allow for what holds in one project, denials and links for what has
 // been, net for connections and the hosts of a workspace that runs, and audit for its log.
 //
 // A command reads logs through packages workspace, named and audit, or asks the supervisor
@@ -12,6 +12,7 @@ import "carrel/internal/cli/cmdenv"
 // Commands are the commands of this package.
 func Commands() []cmdenv.Command {
 	return []cmdenv.Command{
+		{Name: "allow", Make: allowCommand},
 		{Name: "approvals", Make: approvalsCommand},
 		{Name: "approve", Make: approveCommand},
 		{Name: "deny", Make: denyCommand},

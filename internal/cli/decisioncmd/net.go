@@ -293,13 +293,22 @@ func personAllows(ctx context.Context, e supervisor.Entry, host string) error {
 
 // saveHost writes a rule into the user's configuration.
 func saveHost(env *cmdenv.Env, deny bool, rule string) error {
-	file := config.UserFile(env.ConfigOptions())
-	if file == "" {
-		return errors.New("there is no place for your configuration: neither XDG_CONFIG_HOME nor HOME is an absolute path")
+	file, err := userFile(env)
+	if err != nil {
+		return err
 	}
 	if err := config.AddHost(file, deny, rule); err != nil {
 		return err
 	}
 	fmt.Fprintf(env.Out, "%s is in %s\n", show.OneLine(show.QuoteIf(rule)), show.OneLine(show.QuoteIf(file)))
 	return nil
+}
+
+// userFile is the path of the user's configuration.
+func userFile(env *cmdenv.Env) (string, error) {
+	file := config.UserFile(env.ConfigOptions())
+	if file == "" {
+		return "", errors.New("there is no place for your configuration: neither XDG_CONFIG_HOME nor HOME is an absolute path")
+	}
+	return file, nil
 }

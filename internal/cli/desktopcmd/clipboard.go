@@ -44,12 +44,12 @@ func clipboardGetCommand(env *cmdenv.Env) *cobra.Command {
 	c := &api.Clip{}
 	var file string
 	cmd := &cobra.Command{
-		Use:     "get NAME [flags]",
-		Short:   "Print what was copied",
-		Long:    "Prints what was copied, as it is; --types lists its formats.\n" + desktopHelp,
+		Use:   "get NAME [flags]",
+		Short: "Print what was copied",
+		Long:  "Prints what was copied, as it is; --types lists its formats.\n" + desktopHelp,
 		Example: "  carrel desktop clipboard get dev\n" +
 			"  carrel desktop clipboard get dev --type image/png -o picture.png\n  carrel desktop clipboard get dev --types",
-		Args:    cmdline.OneArg("a workspace"),
+		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Selection = selected(cmd)
 			said, data, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Paste: c})

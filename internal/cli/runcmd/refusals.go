@@ -46,7 +46,7 @@ func tellDenials(env *cmdenv.Env, r *api.Result) {
 		tellDenial(env, one.Message, one.Hint)
 	default:
 		tellDenial(env, "not reached, as no rule lists them: "+few(unlisted),
-			"list one: --allow-host NAME:PORT, network.allow_hosts in your configuration, or carrel net allow NAME:PORT while it runs")
+			"list one: --allow-host NAME:PORT, carrel allow NAME:PORT for this project, or carrel net allow NAME:PORT while it runs")
 	}
 	if len(usage) > 0 {
 		tellDenial(env, "not reached, and nothing needs them: "+few(usage)+" (how programs are used, and their errors)", "")

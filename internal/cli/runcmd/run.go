@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 
 	"carrel/internal/api"
@@ -182,6 +183,21 @@ func tellResult(env *cmdenv.Env, s *session.Session, r *api.Result, asJSON bool)
 	tellHidden(env, r, tty)
 	tellSteps(env, r.Steps)
 	tellListed(env, r, changed.Risky)
+	if tty {
+		tellResume(env, s, r)
+	}
+}
+
+// tellResume says how to go on with a conversation: the agent's own words for it mean one
+// that is kept outside.
+func tellResume(env *cmdenv.Env, s *session.Session, r *api.Result) {
+	id := s.Home.Conversation(r.Started)
+	if id == "" {
+		return
+	}
+	words := strings.Join(s.Home.Agent.Resume.Words, " ")
+	fmt.Fprintf(env.Err, "carrel: to resume: `carrel %s %s %s`; the conversation is kept for this project, `%s %s` outside does not find it\n",
+		s.Home.Agent.Name, words, id, s.Home.Agent.Name, words)
 }
 
 // tellSteps prints what can be taken back, how, and what cannot.
