@@ -11,7 +11,8 @@ import (
 )
 
 // TestFirstHour is a new user's first hour behind README's tour (TestTour): an agent
-// twice in two projects, one tool call taken back, what is kept listed and removed.
+// twice in two projects, one tool call taken back, a host allowed for good, what is kept
+// listed and removed.
 // Nothing asks, nothing is left that resists rm.
 func TestFirstHour(t *testing.T) {
 	t.Parallel()
@@ -39,6 +40,15 @@ func TestFirstHour(t *testing.T) {
 		if found := w.outsideSh("grep -rl FAKE-TOKEN " + state + " || true"); found != "" {
 			t.Errorf("after the agent's end there are copies of the login: %s", found)
 		}
+	}
+	tm := w.openTerminal(w.command(w.bin, "allow", "host.example"))
+	tm.expect("Type second")
+	tm.send("second\n")
+	if code := tm.wait(); code != 0 {
+		t.Errorf("allow: status %d, %q", code, tm.all())
+	}
+	if list := w.fine("allow", "--list"); !strings.Contains(list, "host.example") {
+		t.Errorf("allow --list: %s", list)
 	}
 	if list := w.fine("projects"); !strings.Contains(list, "/src/desk") || !strings.Contains(list, "/src/second") {
 		t.Errorf("projects: %s", list)
