@@ -31,15 +31,16 @@ var errNoDesktop = errors.New("this workspace has no virtual display")
 // who connects, ends when nobody has been connected for a while, and a new one
 // takes the place of one that was lost.
 type Desktop struct {
-	c      Config
-	place  *xvfb.Place
-	inner  []byte // the cookie that programs inside have
-	cookie []byte // the server's
-	x      net.Listener
-	filter *xfilter.Filter // nil where it was closed before it began
-	bus    *sessionBus     // nil without
-	rules  *treeRules
-	wg     sync.WaitGroup
+	c       Config
+	place   *xvfb.Place
+	inner   []byte // the cookie that programs inside have
+	cookie  []byte // the server's
+	x       net.Listener
+	filter  *xfilter.Filter // nil where it was closed before it began
+	bus     *sessionBus     // nil without
+	rules   *treeRules
+	unruled error // why they could not be written at first, nil where they were
+	wg      sync.WaitGroup
 
 	ready chan struct{} // closed when the next two are known
 	desk  *supervisor.Server
@@ -87,10 +88,7 @@ func New(c Config) (*Desktop, error) {
 		d.bus = &sessionBus{}
 	}
 	d.rules = newTreeRules(d)
-	if err := d.rules.follow(d.ctx, true); err != nil {
-		d.Close()
-		return nil, fmt.Errorf("preparing the accessibility bus: %w", err)
-	}
+	d.unruled = d.rules.follow(d.ctx, true)
 	d.filterX()
 	return d, nil
 }
@@ -103,6 +101,9 @@ func (d *Desktop) Attach(walls *sandbox.Walls, desk *supervisor.Server) {
 	}
 	d.desk, d.walls = desk, walls
 	close(d.ready)
+	if d.unruled != nil { // a full disk: a bus does not start without the rules that it includes
+		d.say(api.EventNote, "there is no accessibility bus before the next change of control: %v", d.unruled)
+	}
 	d.viewing.begin()
 	if d.bus != nil && d.bus.socket != nil {
 		env := busEnv(d.c.Environ())

@@ -38,21 +38,22 @@ func auditRun(s *Session, id string) (err error) {
 }
 
 // pauseOf gives what reads the pause of the project; its nil is none.
-func pauseOf(s *Session) func() *api.ProjectPause {
+func pauseOf(s *Session) func() (*api.ProjectPause, error) {
 	if s.State == nil {
-		return func() *api.ProjectPause { return nil }
+		return func() (*api.ProjectPause, error) { return nil, nil }
 	}
 	pauses, project := s.State.Pauses(), s.Place.Project
-	return func() *api.ProjectPause { return pauses.Of(project) }
+	return func() (*api.ProjectPause, error) { return pauses.Now(project) }
 }
 
 // startsHere refuses to start anything in a project that is paused. The supervisor looks
 // again when it can be reached, for a pause that comes meanwhile.
 func startsHere(s *Session) error {
-	if p := pauseOf(s)(); p != nil {
+	p, err := pauseOf(s)()
+	if err == nil && p != nil {
 		return supervisor.RefusePaused("start", p)
 	}
-	return nil
+	return err
 }
 
 // showsOwn refuses a workspace that belongs to a process, a client's server, where a ceiling

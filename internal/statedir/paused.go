@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"carrel/internal/api"
@@ -35,15 +36,29 @@ func (s *Dir) Pauses() Pauses { return Pauses{filepath.Join(s.path, "projects")}
 // Of is the pause of a project, nil for none. What cannot be read is a pause: nobody
 // knows what the person wanted.
 func (s Pauses) Of(project string) *api.ProjectPause {
-	p, err := s.read(ProjectID(project))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	p, err := s.Now(project)
+	if err == nil {
+		return p
 	}
-	if err != nil {
+	u := unread(err)
+	u.Project = project
+	return &u
+}
+
+// Now is Of for whoever would stand still for it. The error says that for want of
+// descriptors it cannot be read now: that is no pause, which would never end.
+func (s Pauses) Now(project string) (*api.ProjectPause, error) {
+	p, err := s.read(ProjectID(project))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+		return nil, fmt.Errorf("whether the project is paused cannot be read: %w", err)
+	case err != nil:
 		p = unread(err)
 	}
 	p.Project = project
-	return &p
+	return &p, nil
 }
 
 // unread is a pause that cannot be read.

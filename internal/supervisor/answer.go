@@ -106,7 +106,7 @@ func (s *Server) status() *api.WorkspaceStatus {
 		st.PID = s.door.pid
 	}
 	if s.cfg.ProjectPaused != nil {
-		st.ProjectPaused = s.cfg.ProjectPaused()
+		st.ProjectPaused, _ = s.cfg.ProjectPaused()
 	}
 	if s.cfg.Desk != nil {
 		now := s.control.get()

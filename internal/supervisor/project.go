@@ -26,8 +26,12 @@ func (j *project) refuses(op string) *api.Denial {
 	if s == nil || s.cfg.ProjectPaused == nil {
 		return nil
 	}
-	p := s.cfg.ProjectPaused()
-	if p == nil {
+	p, err := s.cfg.ProjectPaused()
+	switch {
+	case err != nil:
+		return &api.Denial{Code: api.CodeControl, Operation: bounded(op), Subject: s.cfg.Project, Rule: "project paused",
+			Source: "built in", Message: bounded(op) + " is refused: " + err.Error(), Hint: "looking, and `carrel stop`, work meanwhile"}
+	case p == nil:
 		return nil
 	}
 	if !j.paused.Load() {
@@ -66,7 +70,10 @@ func (j *project) follow(ctx context.Context) error {
 	defer cancel()
 	j.turn.Lock()
 	defer j.turn.Unlock()
-	p := s.cfg.ProjectPaused()
+	p, err := s.cfg.ProjectPaused()
+	if err != nil {
+		return err
+	}
 	if changed := j.paused.Swap(p != nil) != (p != nil); changed {
 		j.tell(p)
 	}

@@ -82,7 +82,8 @@ type Config struct {
 	// nobody. Its yes counts for what is held by its own terms.
 	Owner func(pid int) bool
 	// ProjectPaused reads the pause of the project, nil for none; nil where there never is one.
-	ProjectPaused func() *api.ProjectPause
+	// The error says that it cannot be read now.
+	ProjectPaused func() (*api.ProjectPause, error)
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string
 }
