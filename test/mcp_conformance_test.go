@@ -57,8 +57,17 @@ func TestMCPConformance(t *testing.T) {
 	}))
 	defer front.Close()
 	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "logging-set-level", "server-sse-multiple-streams", "dns-rebinding-protection"} {
-		r := w.plain(packages+"/node/bin/node", packages+"/@modelcontextprotocol/conformance/dist/index.js", "server", "--url", front.URL+"/", "--scenario", scenario)
-		if r.code != 0 || !strings.Contains(r.out, " 0 failed, 0 warnings") || strings.Contains(r.out, "Passed: 0/") {
+		play := func() (r result, ok bool) {
+			r = w.plain(packages+"/node/bin/node", packages+"/@modelcontextprotocol/conformance/dist/index.js",
+				"server", "--url", front.URL+"/", "--scenario", scenario)
+			return r, r.code == 0 && strings.Contains(r.out, " 0 failed, 0 warnings") && !strings.Contains(r.out, "Passed: 0/")
+		}
+		r, ok := play()
+		if !ok && strings.Contains(r.out, " 0 failed, 1 warnings") { // seldom, of streams on a busy machine
+			t.Logf("%s: %s", scenario, r)
+			r, ok = play()
+		}
+		if !ok {
 			t.Errorf("%s: %s", scenario, r)
 		}
 	}
