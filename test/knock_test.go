@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestConnectedWhenAnswered: connect(2) inside succeeds when somebody answered outside, and
+// TestConnectedWhenAnswered: connect(2) inside succeeds when a program answered outside, and
 // fails as it would there, for names and for ports of the host, by both families. Who is
 // slow to answer is waited for.
 func TestConnectedWhenAnswered(t *testing.T) {

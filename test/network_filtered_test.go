@@ -278,7 +278,7 @@ func approvedHost(t *testing.T, p person, scope string) {
 		}
 	}
 	answer()
-	answer(scope) // the third time nobody is asked
+	answer(scope) // the third time no one is asked
 	_ = cmd.Wait()
 	for _, code := range strings.Fields(out.String()) {
 		if code != "502" && code != "504" {

@@ -56,7 +56,7 @@ func TestTour(t *testing.T) {
 // consoleBlock finds the lines of a block, with the line break before the first.
 var consoleBlock = regexp.MustCompile("(?s)```console(\n.*?)\n```\n")
 
-// tourist is somebody with the tour's project: a Makefile, a .env, a repository.
+// tourist is a person with the tour's project: a Makefile, a .env, a repository.
 func tourist(t *testing.T) *world {
 	w := newWorld(t, people()[0])
 	w.installAgents()

@@ -23,7 +23,7 @@
 //     be written), and no DISPLAY: what the bus starts needs none, and without one it
 //     grabs no keys. dconf is started by it where there is one, nothing else.
 //  2. [Open], or the first program, has the bus start org.a11y.Bus: at-spi-bus-launcher
-//     and a second dbus-daemon, by the system's accessibility.conf, in whose place
+//     and a second dbus-daemon, by the system's accessibility.conf, in the place of which
 //     [SystemConfig] stands with the [Rules] of the workspace's mode, and the services in
 //     /usr/share/dbus-1/accessibility-services. That starts at-spi2-registryd when it is
 //     first asked for. All of these come with Debian's at-spi2-core.

@@ -51,7 +51,7 @@ var reads = []struct{ face, methods string }{
 }
 
 // Config renders the rules for dbus-daemon: a file that [SystemConfig] includes. In every
-// mode nobody may become a monitor of the bus, nor learn the address at which a program
+// mode no program may become a monitor of the bus, nor learn the address at which a program
 // is reached without it: what was begun in one mode would go on in another.
 func (r Rules) Config() []byte {
 	var b bytes.Buffer
@@ -72,7 +72,7 @@ func (r Rules) Config() []byte {
 	}
 	deny(`receive_interface="` + applicationFace + `" receive_member="GetApplicationBusAddress"`)
 	for _, name := range slices.Sorted(maps.Keys(r.People)) {
-		deny(`own="` + escapeXML(name) + `"`) // nobody else waits in line for it
+		deny(`own="` + escapeXML(name) + `"`) // no other connection waits in line for it
 		if r.People[name] && !r.Active {
 			allow(`receive_sender="` + escapeXML(name) + `"`)
 		}
@@ -155,7 +155,7 @@ var errShared = errors.New("another program wants the name of this connection")
 
 // TakeName gives this connection a well-known name that it alone has. A program that
 // waited in line for it would have the same rights, so it is looked for: the caller
-// writes rules in which nobody may own the name, and asks [Bus.Alone] then.
+// writes rules in which no connection may own the name, and asks [Bus.Alone] then.
 func (b *Bus) TakeName(ctx context.Context, name string) error {
 	const doNotQueue, primary = 4, 1
 	vs, err := b.conn.Ask(ctx, dbus.ToBus("RequestName", "u", name, uint32(doNotQueue)))

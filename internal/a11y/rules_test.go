@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// TestRulesDenyActing: without control, what acts is let through for nobody but the
+// TestRulesDenyActing: without control, what acts is let through for no one but the
 // admitted name, and the rules are well-formed.
 func TestRulesDenyActing(t *testing.T) {
 	type rule struct {

@@ -23,7 +23,7 @@ func (a Agent) StartFlags(args []string, s Start) []string {
 	if s.PromptsOff {
 		flags = append(flags, a.PromptsOff.FlagsFor(args)...)
 	}
-	// Whoever gives the agent's own flag by hand means it too.
+	// A user who gives the agent's own flag by hand means it too.
 	if s.PromptsOff || a.PromptsOff.In(args) {
 		maps.Copy(more, a.PromptsOff.Settings)
 	}

@@ -39,7 +39,7 @@ func DropLogins(a Agent, places Places, agreed Agreed) error {
 }
 
 // tokenFiles are the login files that hold tokens. One with a place of its own in the
-// copy is the agent's state, and says only whose login it is.
+// copy is the agent's state, and says only which account the login is of.
 func (a Agent) tokenFiles() []MergeFile {
 	return slices.DeleteFunc(slices.Clone(a.MergeBack), func(f MergeFile) bool { return f.Private != "" })
 }

@@ -28,7 +28,7 @@ const (
 	Unmarked  Kind = iota
 	Workspace      // a command in a workspace
 	Agent          // an agent that [Mark] was told of
-	Lowered        // something that has lowered the limit since: nobody does that by chance
+	Lowered        // something that has lowered the limit since, which does not happen by chance
 )
 
 // kindOf reads a hard limit. own is that of the process that asks, which is the usual one

@@ -34,7 +34,7 @@ type AuditWho struct {
 	Program string `json:"program,omitempty"` // of a caller; of who is inside the name that it has given itself
 }
 
-// AuditSession says whose run or workspace a log is of, and under which policy.
+// AuditSession says which run or workspace a log is of, and under which policy.
 type AuditSession struct {
 	ID      string `json:"id"`
 	UID     int    `json:"uid"`

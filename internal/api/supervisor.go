@@ -180,8 +180,8 @@ const (
 // Scopes of approvals.
 const (
 	ScopeWorkspace = "workspace" // as long as it runs
-	ScopeProject   = "project"   // and whoever approves writes it into the user's configuration, for the project
-	ScopeAlways    = "always"    // and whoever approves writes it into the user's configuration
+	ScopeProject   = "project"   // and the one who approves writes it into the user's configuration, for the project
+	ScopeAlways    = "always"    // and the one who approves writes it into the user's configuration
 )
 
 // How an approval ended.

@@ -26,7 +26,7 @@ type Auditor struct {
 	log      *audit.Log
 	required string // where that is said, "" where it is not
 
-	dir     *os.File // of a run; nil where somebody else holds it
+	dir     *os.File // of a run; nil where its owner holds it
 	journal *sink    // nil where the journal has no copy
 
 	mu    sync.Mutex

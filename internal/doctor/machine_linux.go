@@ -282,7 +282,7 @@ func overlayPlan(p *sandbox.Plan, state string) (*sandbox.Plan, func(), error) {
 // triedPrefix begins the names of directories that an overlay is tried in.
 const triedPrefix = ".doctor-"
 
-// triedAge is how old such a directory is that nobody uses.
+// triedAge is how old such a directory is when it is in use no more.
 const triedAge = time.Hour
 
 // removeLeft removes the directories of trials that were killed, and those that earlier

@@ -65,7 +65,7 @@ func (r *treeRules) follow(ctx context.Context, active bool) error {
 }
 
 // admit lets a connection of ours act where programs inside may not, until done is
-// called. Only it has a name that nobody could know before, and that nobody else may
+// called. Only it has a name that could not be known before, and that no other may
 // wait for when the bus begins to let it through.
 func (r *treeRules) admit(ctx context.Context, bus *a11y.Bus) (done func(), err error) {
 	name := "carrel.person.x" + rand.Text()

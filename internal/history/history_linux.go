@@ -28,7 +28,7 @@ func wrap(s *store.Store, err error) (*Store, error) {
 type (
 	// Writer tells a history what a run changes, step by step.
 	Writer = writer.Writer
-	// Written is a file that somebody can write to without being seen.
+	// Written is a file that a program can write to without being seen.
 	Written = writer.Written
 	// Tally is what a step has done so far to what was there before it.
 	Tally = writer.Tally
@@ -51,7 +51,7 @@ func (s *Store) NewWriter(run string, roots []string) (*writer.Writer, error) {
 // Recover closes the steps whose writers were killed: what they left is looked at now. An
 // undo that was interrupted is finished, if all that it changes is in the roots. It says
 // which steps it closed; what it cannot close stays as it is, and the error says why. It does
-// nothing while somebody writes.
+// nothing while a writer is open.
 func (s *Store) Recover(roots []string) (closed []uint64, err error) {
 	return undo.Recover(s.Store, roots)
 }

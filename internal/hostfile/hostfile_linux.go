@@ -56,7 +56,7 @@ func lock(path string, wait time.Duration, how int) (unlock func(), err error) {
 	}
 }
 
-// named says whether a file still has its name: whoever held it before may have removed it.
+// named says whether a file still has its name: the process that held it before may have removed it.
 func named(f *os.File, path string) bool {
 	mine, err := f.Stat()
 	if err != nil {

@@ -21,7 +21,7 @@ type Answer uint8
 // The answers.
 const (
 	Accepted    Answer = iota // the connection comes to the listener
-	Refused                   // nobody listens there (ECONNREFUSED)
+	Refused                   // no program listens there (ECONNREFUSED)
 	Unreachable               // the host is not reached (EHOSTUNREACH)
 )
 
@@ -58,7 +58,7 @@ type arrival[T any] struct {
 	timer *time.Timer
 }
 
-// Put keeps what was reached; drop lets go of it where nobody takes it in time.
+// Put keeps what was reached; drop lets go of it where it is not taken in time.
 func (a *Arrivals[T]) Put(e Ends, what T, drop func(T)) {
 	n := &arrival[T]{what: what}
 	a.mu.Lock()

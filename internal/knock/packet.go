@@ -76,7 +76,7 @@ func (f *first) deliver() []byte {
 	return b
 }
 
-// refuse is what a host says where nobody listens.
+// refuse is what a host says where no program listens.
 func (f *first) refuse() []byte {
 	t := make([]byte, headerTCP)
 	binary.BigEndian.PutUint16(t, f.ends.To.Port())

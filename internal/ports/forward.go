@@ -32,7 +32,7 @@ type reached struct {
 	to   netip.AddrPort
 }
 
-// Knock answers for a connection inside that is not accepted yet: it is where somebody
+// Knock answers for a connection inside that is not accepted yet: it is where a program
 // listens on the port of the host.
 func (f *Forward) Knock(ends knock.Ends) knock.Answer {
 	began := time.Now()

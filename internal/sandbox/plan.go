@@ -37,7 +37,7 @@ type Plan struct {
 
 	Mounts []Mount
 
-	// Given is a mount of other walls' that comes with the plan, a descriptor of whoever
+	// Given is a mount of other walls' that comes with the plan, a descriptor of the one who
 	// holds the plan; 0 for none.
 	Given int
 

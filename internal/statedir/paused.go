@@ -33,8 +33,8 @@ type Pauses struct{ dir string }
 // Pauses gives those of this one.
 func (s *Dir) Pauses() Pauses { return Pauses{filepath.Join(s.path, "projects")} }
 
-// Of is the pause of a project, nil for none. What cannot be read is a pause: nobody
-// knows what the person wanted.
+// Of is the pause of a project, nil for none. What cannot be read is a pause: what
+// the person wanted is not known.
 func (s Pauses) Of(project string) *api.ProjectPause {
 	p, err := s.Now(project)
 	if err == nil {
@@ -45,7 +45,7 @@ func (s Pauses) Of(project string) *api.ProjectPause {
 	return &u
 }
 
-// Now is Of for whoever would stand still for it. The error says that for want of
+// Now is Of for a workspace, which would stand still for it. The error says that for want of
 // descriptors it cannot be read now: that is no pause, which would never end.
 func (s Pauses) Now(project string) (*api.ProjectPause, error) {
 	p, err := s.read(ProjectID(project))

@@ -20,7 +20,7 @@ type project struct {
 }
 
 // refuses refuses an operation while the project is paused. The pause is read each
-// time: whoever has written it down may not have found this workspace.
+// time: the process that wrote it down may not have found this workspace.
 func (j *project) refuses(op string) *api.Denial {
 	s := j.of
 	if s == nil || s.cfg.ProjectPaused == nil {
@@ -92,7 +92,7 @@ func (j *project) follow(ctx context.Context) error {
 	return nil
 }
 
-// tell tells of a change, and has nobody act on the display meanwhile.
+// tell tells of a change, and has no one act on the display meanwhile.
 func (j *project) tell(p *api.ProjectPause) {
 	s := j.of
 	subject, detail := "project resumed", ""

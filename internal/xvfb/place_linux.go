@@ -123,7 +123,7 @@ func (p *Place) ServerDir() string { return filepath.Join(p.Dir, "server") }
 // InsideDir is what programs inside see as /tmp/.X11-unix.
 func (p *Place) InsideDir() string { return filepath.Join(p.Dir, "inside") }
 
-// BusDir is where the accessibility bus reads its rules; nobody inside may write there.
+// BusDir is where the accessibility bus reads its rules; no program inside may write there.
 func (p *Place) BusDir() string { return filepath.Join(p.Dir, "bus") }
 
 // WriteBus replaces a file in the place of the rules as a whole.

@@ -102,7 +102,7 @@ func changeControl(ctx context.Context, env *cmdenv.Env, name string, req api.Re
 }
 
 // confirmLooser wants the workspace's name typed before it may do more. The supervisor
-// looks at us first, so that nobody types for nothing; it looks again at the change.
+// looks at us first, so that no one types for nothing; it looks again at the change.
 func confirmLooser(ctx context.Context, e supervisor.Entry, mode string) error {
 	r, err := target.Call(ctx, e, api.Request{Op: api.OpControl, Mode: mode, Check: true})
 	if err != nil || r.Control == nil || !supervisor.Looser(r.Control.Mode, mode) {

@@ -339,7 +339,7 @@ func (s *Store) Close() {
 // unlocked.
 func (s *Store) Share() error { return s.flock(unix.LOCK_SH, "an undo is going on") }
 
-// LockExclusive takes the lock that nobody else may hold.
+// LockExclusive takes the lock that no other process may hold.
 func (s *Store) LockExclusive() error {
 	if s.readOnly != nil {
 		return s.readOnly

@@ -71,7 +71,7 @@ func (s *Store) isOpen(segment string) bool {
 	return unix.Fstatat(fd, segment, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// CloseSegments closes what no step is open in any more; nobody writes. What is cut off
+// CloseSegments closes what no step is open in any more; no writer is open. What is cut off
 // says nothing.
 func (s *Store) CloseSegments(l *Log) error {
 	for name, whole := range l.Torn {

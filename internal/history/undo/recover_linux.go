@@ -11,7 +11,7 @@ import (
 // Recover closes the steps whose writers were killed: what they left is looked at
 // now. An undo that was interrupted is finished, if all that it changes is in the
 // roots. It says which steps it closed; what it cannot close stays as it is, and
-// the error says why. It does nothing while somebody writes.
+// the error says why. It does nothing while a writer is open.
 func Recover(s *store.Store, roots []string) (closed []uint64, err error) {
 	l, err := s.Survey()
 	if err != nil {
@@ -50,12 +50,12 @@ func recoverSeen(s *store.Store, l *store.Log, roots []string) (closed []uint64,
 		return nil, true, err
 	}
 	defer s.Unlock()
-	if l, err = s.Read(); err != nil { // somebody may have done it in between
+	if l, err = s.Read(); err != nil { // another process may have done it in between
 		return nil, true, err
 	}
 	defer func() {
 		if err == nil {
-			err = s.CloseSegments(l) // nobody writes: we are alone
+			err = s.CloseSegments(l) // no writer is open: we are alone
 		}
 	}()
 	seen := make(map[uint64]bool)

@@ -169,7 +169,7 @@ func Do(s *store.Store, l *store.Log, req Request) (*Preview, error) {
 		return v, err
 	}
 	defer u.w.Close()
-	if err := s.LockExclusive(); err != nil { // an upgrade: only if nobody else shares it
+	if err := s.LockExclusive(); err != nil { // an upgrade: only if no other process shares it
 		return v, err
 	}
 	if n, err := s.Stamp(); err != nil || n != l.Counted+2 { // the writer took one
