@@ -18,10 +18,10 @@ func (w *world) pauseFile() string {
 	return w.home + "/.local/state/carrel/projects/" + hex.EncodeToString(sum[:10]) + ".paused"
 }
 
-// resumes is a person who ends the pause of the project.
-func (w *world) resumes(word string) (int, string) {
+// resumes is a person who ends the pause of a project, that of the world where no directory is named.
+func (w *world) resumes(word string, dir ...string) (int, string) {
 	w.t.Helper()
-	tm := w.openTerminal(w.command(w.bin, "resume", "--project"))
+	tm := w.openTerminal(w.command(w.bin, append([]string{"resume", "--project"}, dir...)...))
 	go func() {
 		for !strings.Contains(tm.all(), " to let it go on: ") {
 			select {
@@ -144,5 +144,44 @@ func TestProjectPauseFirst(t *testing.T) {
 	}
 	if code, said := w.resumes(w.project[strings.LastIndex(w.project, "/")+1:]); code != 0 {
 		t.Errorf("%d %q", code, said)
+	}
+}
+
+// TestProjectPauseWords: a pause is about the directory that is meant, holds below it, and ends
+// when the directory is gone.
+func TestProjectPauseWords(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	for word, wanted := range map[string]string{"": "want a directory", "/etc/passwd": "no directory", "nowhere": "no such file"} {
+		for _, op := range []string{"pause", "resume"} {
+			if r := w.carrel(op, "--project", word); r.code != 125 || !strings.Contains(r.err, wanted) {
+				t.Errorf("%s %q: %s", op, word, r)
+			}
+		}
+	}
+	if r := w.carrel("resume", "--project"); r.code != 0 || !strings.Contains(r.out, "was not paused") {
+		t.Errorf("what is not paused: %s", r)
+	}
+
+	outer := w.home + "/outer"
+	w.mkdir(outer+"/inner", 0o755)
+	at := func(dir string, words ...string) result {
+		cmd := w.command(w.bin, words...)
+		cmd.Dir = dir
+		return w.finish(cmd)
+	}
+	if r := at(outer, "pause", "--project", "."); r.code != 0 || !strings.Contains(r.out, "paused "+outer+":") {
+		t.Errorf("a relative path: %s", r)
+	}
+	for _, dir := range []string{outer, outer + "/inner"} {
+		if r := at(dir, "run", "--", "touch", "made"); r.code != 125 || !strings.Contains(r.err, "project is paused") || exists(dir+"/made") {
+			t.Errorf("in %s: %s", dir, r)
+		}
+	}
+	if r := at(outer+"/inner", "resume", "--project"); r.code != 125 || !strings.Contains(r.err, "resume --project "+outer) {
+		t.Errorf("the end of a pause from below: %s", r)
+	}
+	w.must(os.RemoveAll(outer))
+	if code, said := w.resumes("outer", outer); code != 0 || strings.Contains(w.carrel("ps").out, "is paused since") {
+		t.Errorf("a directory that is gone: %d %q", code, said)
 	}
 }

@@ -128,7 +128,7 @@ func dialTo(t *testing.T, at string, first ...string) *talk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 	k := &talk{t, c, bufio.NewReaderSize(c, MaxLine)}
 	for _, line := range first {
 		k.send(line)

@@ -104,7 +104,7 @@ var layers = map[string][]string{
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
 	"hostfile":         {},
 	"processes":        {"hostfile", "procfs", "sandbox"},
-	"statedir":         {"api", "dircache", "dirlist", "gitdir", "hostfile", "ownfile", "spool"},
+	"statedir":         {"api", "dircache", "dirlist", "gitdir", "hostfile", "ownfile", "pathname", "spool"},
 	"changelog":        {"advice", "broker", "history", "history/disk", "statedir"},
 	"histories":        {"changelog", "config", "history", "hostfile", "policy", "statedir"},
 	"steps":            {"api", "broker", "changelog", "config", "guard", "histories", "history", "history/journal", "history/steplog", "inside", "policy", "processes", "sandbox", "supervisor"},

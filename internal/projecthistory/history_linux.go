@@ -35,6 +35,7 @@ type History struct {
 	store    *history.Store
 	records  string // of what runs have changed, see [changelog.Log]; "" for none
 	used     func() // notes that the history is used
+	release  func() // lets it be removed; nil where it is held by nothing
 	req      Request
 	prepared *decide.Decision
 	roots    []string
@@ -85,14 +86,23 @@ func Find(req Request) (*History, error) {
 	if err := h.May("history", policy.UndoPreview); err != nil {
 		return nil, err
 	}
+	if at.State != nil {
+		h.release, err = at.State.Hold(h.Project)
+		if err != nil && !errors.Is(err, os.ErrPermission) && !errors.Is(err, unix.EROFS) {
+			return nil, fmt.Errorf("keeping the history from being removed: %w", err)
+		}
+	}
 	if at.State != nil && !hasNames(h.Dir+"/journal") {
 		h.Elsewhere = at.State.OtherHistory(h.Project, h.Dir)
 	}
 	if _, err := os.Lstat(h.Dir); errors.Is(err, os.ErrNotExist) {
 		return h, nil
 	}
-	h.store, err = history.OpenToRead(h.Dir)
-	return h, err
+	if h.store, err = history.OpenToRead(h.Dir); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
 }
 
 // hasNames reports whether there is anything in a directory.
@@ -123,6 +133,9 @@ func (h *History) SoFar(s *steplog.Step) error { return h.Redacted(history.SoFar
 func (h *History) Close() {
 	if h.store != nil {
 		h.store.Close()
+	}
+	if h.release != nil {
+		h.release()
 	}
 }
 

@@ -2,12 +2,14 @@ package projecthistory
 
 import (
 	"errors"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/statedir"
 )
 
 // shows is a history told by a workspace that shows some paths, and counts what it is asked.
@@ -109,5 +111,32 @@ func TestExportedPath(t *testing.T) {
 		if got := exportedPath("/p", name); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestHeldWhileOpen: what is kept of a project is not removed while its history is
+// open, with steps or without.
+func TestHeldWhileOpen(t *testing.T) {
+	home, project := t.TempDir(), t.TempDir()
+	request := Request{Cwd: project, Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}}
+	state, err := statedir.Open(home + "/.local/state/carrel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := state.Use(project); err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []func(Request) (*History, error){Find, Open} {
+		h, err := open(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := state.Remove(statedir.ProjectID(project)); !errors.Is(err, statedir.ErrUsed) {
+			t.Errorf("removed while it is open: %v", err)
+		}
+		h.Close()
+	}
+	if err := state.Remove(statedir.ProjectID(project)); err != nil {
+		t.Errorf("removed afterwards: %v", err)
 	}
 }

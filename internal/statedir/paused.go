@@ -14,6 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/hostfile"
 	"carrel/internal/ownfile"
+	"carrel/internal/pathname"
 	"carrel/internal/spool"
 )
 
@@ -33,8 +34,8 @@ type Pauses struct{ dir string }
 // Pauses gives those of this one.
 func (s *Dir) Pauses() Pauses { return Pauses{filepath.Join(s.path, "projects")} }
 
-// Of is the pause of a project, nil for none. What cannot be read is a pause: what
-// the person wanted is not known.
+// Of is the pause that holds for a project, its own or that of a directory around it, nil for
+// none. What cannot be read is a pause: what the person wanted is not known.
 func (s Pauses) Of(project string) *api.ProjectPause {
 	p, err := s.Now(project)
 	if err == nil {
@@ -48,6 +49,18 @@ func (s Pauses) Of(project string) *api.ProjectPause {
 // Now is Of for a workspace, which would stand still for it. The error says that for want of
 // descriptors it cannot be read now: that is no pause, which would never end.
 func (s Pauses) Now(project string) (*api.ProjectPause, error) {
+	for dir := project; ; dir = filepath.Dir(dir) {
+		if p, err := s.own(dir); p != nil || err != nil || dir == filepath.Dir(dir) {
+			return p, err
+		}
+	}
+}
+
+// PausedWith reports whether the pause of a project holds for another one: the same, or one below.
+func PausedWith(project, paused string) bool { return pathname.Within(project, paused) }
+
+// own is the pause of a project itself, nil for none.
+func (s Pauses) own(project string) (*api.ProjectPause, error) {
 	p, err := s.read(ProjectID(project))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -82,8 +95,8 @@ func (s Pauses) read(id string) (p api.ProjectPause, err error) {
 // Begin writes down that a project is paused, until End. A pause that there is stays as
 // it is.
 func (s Pauses) Begin(p api.ProjectPause) (*api.ProjectPause, error) {
-	if was := s.Of(p.Project); was != nil {
-		return was, nil
+	if was, err := s.own(p.Project); was != nil || err != nil {
+		return was, err
 	}
 	dir, err := s.open()
 	if err != nil {

@@ -29,6 +29,14 @@ func TestPauses(t *testing.T) {
 	if all.Of("/home/somebody/other") != nil {
 		t.Error("another project is paused")
 	}
+	if p := all.Of(project + "/deep/below"); p == nil || p.Project != project {
+		t.Errorf("a directory below: %+v", p)
+	}
+	for _, dir := range []string{project + "2", "/home/somebody", "/"} {
+		if all.Of(dir) != nil {
+			t.Errorf("%s is paused", dir)
+		}
+	}
 	if err := s.Use(project); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 // asidePrefix begins the name of a project's directory that is being removed.
 const asidePrefix = ".purged-"
 
-// ErrUsed means that a run uses what was to be removed.
-var ErrUsed = errors.New("a workspace of this project runs")
+// ErrUsed means that a run, or a command of the history, uses what was to be removed.
+var ErrUsed = errors.New("a workspace of this project runs, or its history is open")
 
 // usedSuffix follows the name of a project's directory in that of the lock beside it.
 const usedSuffix = ".used"

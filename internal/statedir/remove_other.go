@@ -6,8 +6,8 @@ import "errors"
 
 var errHere = errors.New("not supported on this system")
 
-// ErrUsed means that a run uses what was to be removed.
-var ErrUsed = errors.New("a workspace of this project runs")
+// ErrUsed means that a run, or a command of the history, uses what was to be removed.
+var ErrUsed = errors.New("a workspace of this project runs, or its history is open")
 
 // Hold holds nothing here.
 func (*Dir) Hold(string) (func(), error) { return nil, errHere }

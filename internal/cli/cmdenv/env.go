@@ -10,12 +10,14 @@
 package cmdenv
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"slices"
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/decide"
 	"carrel/internal/supervisor"
@@ -96,3 +98,18 @@ func (e *Env) Inside() bool { return e.Getenv(decide.EnvInside) == "1" }
 
 // ProjectOf is the project that a directory belongs to; "" means the working one.
 func (e *Env) ProjectOf(dir string) (string, error) { return decide.ProjectOf(dir, e.Getenv) }
+
+// IsDirectory checks the value of --project, "" for none.
+func IsDirectory(project string) error {
+	if project == "" {
+		return nil
+	}
+	st, err := os.Stat(project)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--project %q: %w", project, cmdline.Cause(err))
+	case !st.IsDir():
+		return fmt.Errorf("--project %q: it is no directory", project)
+	}
+	return nil
+}

@@ -64,7 +64,7 @@ type faultJSON struct {
 }
 
 func verifyHistory(env *cmdenv.Env, f *historyFlags) error {
-	if err := openhistory.IsDirectory(f.project); err != nil {
+	if err := cmdenv.IsDirectory(f.project); err != nil {
 		return err
 	}
 	req, err := openhistory.Request(env, f.project)

@@ -2,6 +2,7 @@ package namedcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -49,7 +50,13 @@ func holdCommand(env *cmdenv.Env, op, short, long, done string) *cobra.Command {
 			if project && len(args) == 0 {
 				return nil
 			}
-			return one(cmd, args)
+			if err := one(cmd, args); err != nil {
+				return err
+			}
+			if project && args[0] == "" {
+				return errors.New("--project \"\": want a directory; without a word it is the working one")
+			}
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if project {

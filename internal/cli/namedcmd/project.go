@@ -43,15 +43,16 @@ func holdProject(ctx context.Context, env *cmdenv.Env, op, dir, reason string, a
 	if env.Inside() {
 		return errors.New("a project is paused outside the walls\nhint: `carrel control NAME paused` works in here")
 	}
-	project, err := env.ProjectOf(dir)
-	if err != nil {
-		return err
-	}
 	state, err := statedir.Open(statedir.Path(env.Getenv))
 	if err != nil {
 		return err
 	}
+	project, err := heldProject(env, state, op, dir)
+	if err != nil {
+		return err
+	}
 	done := projectHeld{Project: project}
+	was := state.Pauses().Of(project)
 	if op == api.OpPause {
 		by := "caller"
 		if env.ByAgent() != nil {
@@ -68,10 +69,14 @@ func holdProject(ctx context.Context, env *cmdenv.Env, op, dir, reason string, a
 	if asJSON {
 		return errors.Join(show.JSON(env.Out, done), failed)
 	}
-	if done.Paused != nil {
-		fmt.Fprintf(env.Out, "paused %s: nothing is started there\n", show.OneLine(show.QuoteIf(project)))
-	} else {
-		fmt.Fprintf(env.Out, "resumed %s\n", show.OneLine(show.QuoteIf(project)))
+	name := show.OneLine(show.QuoteIf(project))
+	switch {
+	case done.Paused != nil:
+		fmt.Fprintf(env.Out, "paused %s: nothing is started there\n", name)
+	case was == nil:
+		fmt.Fprintf(env.Out, "%s was not paused\n", name)
+	default:
+		fmt.Fprintf(env.Out, "resumed %s\n", name)
 	}
 	for _, w := range done.Workspaces {
 		if w.Error == "" {
@@ -88,11 +93,43 @@ func (w *projectWorkspace) called() string {
 	return w.ID
 }
 
+// heldProject is the project that a pause, or its end, is about: that of dir, "" for the
+// working directory. A pause is ended by the path or the id that it has, too: the directory
+// may be gone.
+func heldProject(env *cmdenv.Env, state *statedir.Dir, op, dir string) (string, error) {
+	at := dir
+	if !statedir.IsProjectID(dir) {
+		var err error
+		if at, err = filepath.Abs(dir); err != nil {
+			return "", fmt.Errorf("%w\nhint: `carrel ps` lists what is paused; its directory can be given", err)
+		}
+	}
+	if op == api.OpResume {
+		paused, err := state.Pauses().All()
+		if err != nil {
+			return "", err
+		}
+		for _, p := range paused {
+			if p.Project == at || at == statedir.ProjectID(p.Project) {
+				return p.Project, nil
+			}
+		}
+	}
+	if err := cmdenv.IsDirectory(at); err != nil {
+		return "", err
+	}
+	return env.ProjectOf(at)
+}
+
 // unpause ends the pause of a project, for a person who types its name.
 func unpause(env *cmdenv.Env, state *statedir.Dir, project string) error {
 	p := state.Pauses().Of(project)
 	if p == nil {
 		return nil // workspaces may still have to be told
+	}
+	if p.Project != project {
+		return fmt.Errorf("%s, which is around %s\nhint: `carrel resume --project %s` ends that",
+			apiview.PausedText(p), show.OneLine(show.QuoteIf(project)), show.OneLine(show.QuoteIf(p.Project)))
 	}
 	why := env.ByAgent()
 	if why == nil {
@@ -147,8 +184,8 @@ func (h *projectHeld) tell(ctx context.Context, env *cmdenv.Env) error {
 	return err
 }
 
-// ofProject lists the workspaces of a project that run, also those that were started with
-// another XDG_RUNTIME_DIR and have a name.
+// ofProject lists the workspaces that run in a project and in those below it, also those that
+// were started with another XDG_RUNTIME_DIR and have a name.
 func ofProject(env *cmdenv.Env, project string) ([]supervisor.Entry, error) {
 	dirs := supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), statedir.Path(env.Getenv))
 	list, err := named.List(statedir.Path(env.Getenv))
@@ -161,6 +198,6 @@ func ofProject(env *cmdenv.Env, project string) ([]supervisor.Entry, error) {
 		}
 	}
 	entries, err := supervisor.Find(dirs)
-	entries = slices.DeleteFunc(entries, func(e supervisor.Entry) bool { return e.Project != project })
+	entries = slices.DeleteFunc(entries, func(e supervisor.Entry) bool { return !statedir.PausedWith(e.Project, project) })
 	return entries, err
 }

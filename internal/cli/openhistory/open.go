@@ -9,14 +9,12 @@ package openhistory
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"slices"
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
-	"carrel/internal/cmdline"
 	"carrel/internal/history/journal"
 	"carrel/internal/policy"
 	"carrel/internal/projecthistory"
@@ -53,7 +51,7 @@ func MayChange(env *cmdenv.Env, dir, tellAs string) error {
 // OpenFor is Open for a request. It tells only what the running workspace tellAs shows,
 // "" for no such limit.
 func OpenFor(env *cmdenv.Env, req projecthistory.Request, tellAs string) (*projecthistory.History, error) {
-	if err := IsDirectory(req.Cwd); err != nil {
+	if err := cmdenv.IsDirectory(req.Cwd); err != nil {
 		return nil, err
 	}
 	debug.SetGCPercent(50) // a step of a million paths is large, and all of it is looked at once
@@ -78,21 +76,6 @@ func OpenFor(env *cmdenv.Env, req projecthistory.Request, tellAs string) (*proje
 		fmt.Fprintf(env.Err, "carrel: the history is damaged: %s\n", show.OneLine(d))
 	}
 	return h, nil
-}
-
-// IsDirectory checks the value of --project, "" for none.
-func IsDirectory(project string) error {
-	if project == "" {
-		return nil
-	}
-	st, err := os.Stat(project)
-	switch {
-	case err != nil:
-		return fmt.Errorf("--project %q: %w", project, cmdline.Cause(err))
-	case !st.IsDir():
-		return fmt.Errorf("--project %q: it is no directory", project)
-	}
-	return nil
 }
 
 // TellElsewhere says where a history is that is no longer looked at: history.dir was
