@@ -3,6 +3,7 @@ package decide
 import (
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"carrel/internal/broker"
@@ -45,7 +46,7 @@ func secondNames(p *Decision) map[broker.Inode]string {
 			if left--; left < 0 {
 				return filepath.SkipAll
 			}
-			if err == nil && e.Type().IsRegular() {
+			if err == nil && e.Type().IsRegular() && !strings.HasSuffix(at, ".sample") {
 				file(at)
 			}
 			return nil

@@ -56,6 +56,10 @@ func (l *Loaded) Targets() []Target {
 		v := &values[i]
 		if k, ok := Lookup(v.Name()); ok && k.Kind != Setting {
 			out = l.add(out, v, k)
+		} else if command := helper(v); command != "" {
+			c := *v
+			c.Value = command
+			out = l.add(out, &c, Key{Kind: Shell, Why: "git fetch and push run it"})
 		}
 	}
 	for _, k := range environment {
@@ -72,6 +76,24 @@ func (l *Loaded) Targets() []Target {
 		out = out[:maxTargets]
 	}
 	return out
+}
+
+// helper gives the command of an address that is one, "ext::COMMAND", "" for any other.
+func helper(v *Value) string {
+	text := v.Value
+	switch name := v.Name(); {
+	case strings.HasPrefix(name, "url.") && strings.HasSuffix(name, "insteadof"):
+		text = v.Sub
+	case strings.HasPrefix(name, "remote.") && (strings.HasSuffix(name, "url") || name == "remote.pushdefault"):
+	case strings.HasPrefix(name, "branch.") && strings.HasSuffix(name, "remote"):
+	default:
+		return ""
+	}
+	command, _ := strings.CutPrefix(text, "ext::")
+	if command == text {
+		return ""
+	}
+	return command
 }
 
 // add appends what one value names.

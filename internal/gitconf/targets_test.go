@@ -102,6 +102,10 @@ func TestTargets(t *testing.T) {
 		{"a directory as argument", "[alias]x=!ls /p/src", "", memory{"/p/src": "/"}},
 		{"changes directory", "[alias]x=!cd tools && ./x", "tools/x x", nil},
 		{"the top by a command", "[alias]x=\"!$(git rev-parse --show-toplevel)/a.sh; $GIT_DIR/b.sh; $TOP/c.sh\"", ".git/b.sh a.sh c.sh", nil},
+		{"an alias in an alias", "[alias]x=!git -c alias.y=!tools/x y", "tools/x", nil},
+		{"a parameter's default", "[alias]x=\"!${GIT_PREFIX:-./}tools/x; ${A}/b.sh; ${C-tools/c}\"", "b.sh tools/c tools/x", nil},
+		{"a remote that is a command", "[remote \"o\"]url=ext::tools/a %S\npushurl=https://h/p/b\n" +
+			"[url \"ext::sh tools/c \"]insteadOf=me:\n[branch \"m\"]remote=ext::./d", "d tools/a tools/c", nil},
 		{"options", "[core]sshCommand=ssh -F /p/cfg -i~/k --x=/p/y", "cfg y", nil},
 		{"variables", "[core]sshCommand=A=/p/x PATH=/p/bin:$PATH sh f", "bin/ f x", nil},
 		{"a module", "[filter \"x\"]clean=python3 -m tools.f", "tools/f.py tools/f/__init__.py tools/f/__main__.py", nil},

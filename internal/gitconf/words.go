@@ -169,7 +169,7 @@ func (c *scan) word(w word) {
 		return
 	}
 	if eq := strings.IndexByte(text, '='); eq >= 0 && !c.exists(text) {
-		c.add(text[eq+1:], false)
+		c.add(strings.TrimPrefix(text[eq+1:], "!"), false)
 		return
 	}
 	if strings.ContainsAny(text, " \t\n") && !c.exists(text) {
@@ -217,6 +217,16 @@ func (c *scan) assign(text string) {
 func (c *scan) add(text string, glued bool) {
 	if glued {
 		text = strings.TrimLeft(text, "/")
+	}
+	if _, value, ok := strings.Cut(text, "=!"); ok {
+		c.add(value, false) // git -c alias.x=!COMMAND
+	}
+	if inner, rest, ok := strings.Cut(text, "}"); ok && strings.HasPrefix(text, "${") {
+		if _, instead, ok := strings.Cut(inner, "-"); ok {
+			c.add(instead+rest, false)
+		}
+		c.add(strings.TrimLeft(rest, "/"), false)
+		return
 	}
 	if strings.HasPrefix(text, "$") {
 		_, rest, ok := strings.Cut(text, "/")

@@ -78,19 +78,25 @@ func isThere(at string) bool {
 func targetsIn(r gitconf.Repository, dir string) (list []gitconf.Target) {
 	none := func(string) string { return "" }
 	l := gitconf.Load(gitconf.Host{Files: gitdir.Files{}, Env: none, Repositories: []gitconf.Repository{r}})
+	hooks := []string{r.Dir + "/hooks"}
 	for _, t := range l.Targets() {
+		if t.Tree && t.Path != "" {
+			hooks = append(hooks, t.Path)
+		}
 		if t.Path != "" && t.Path != dir && t.File != "" && (pathname.Within(t.File, dir) || pathname.Within(t.File, r.Dir) || pathname.Within(t.Path, dir)) {
 			list = append(list, t)
 		}
 	}
-	Links(r.Dir+"/hooks", func(link string) {
-		on, final := gitconf.Follow(gitdir.Files{}, link)
-		for i, at := range append(on, final) {
-			if at != link && at != dir {
-				list = append(list, gitconf.Target{Path: at, File: link, Link: i < len(on), Why: "git runs it"})
+	for _, in := range hooks {
+		Links(in, func(link string) {
+			on, final := gitconf.Follow(gitdir.Files{}, link)
+			for i, at := range append(on, final) {
+				if at != link && at != dir {
+					list = append(list, gitconf.Target{Path: at, File: link, Link: i < len(on), Why: "git runs it"})
+				}
 			}
-		}
-	})
+		})
+	}
 	return list
 }
 

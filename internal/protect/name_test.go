@@ -55,6 +55,8 @@ func TestName(t *testing.T) {
 		{".vibe/config.toml", Protected}, {".direnv/flake-profile-a.rc", Protected}, {".direnv/python-3.12/bin/pip", None}, {"$irbrc", Protected},
 		{"hie.yaml", Protected}, {".lsp/config.edn", Protected}, {".RData", Protected}, {".config/lefthook.yml", Protected}, {"hk.go", None},
 		{".bzr/branch/branch.conf", Listed}, {".fslckout", Listed}, {".repo/repo/main.py", Protected}, {"global.json", Listed},
+		{".copilot/mcp-config.json", Protected}, {".copilot/x", Listed}, {"startup.m", Protected}, {".config/wt.toml", Listed},
+		{".idx/dev.nix", Listed}, {".p4config", Listed}, {".directory", Listed}, {".rspec", Listed}, {".tflint.d/x", Listed}, {".replit", Listed},
 		{".vscode.bak/x", None}, {"x.vscode", None}, {".GIT/config", None}, {".VSCODE", None},
 	}
 	for _, tt := range tests {

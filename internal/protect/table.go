@@ -123,6 +123,10 @@ func names() []rule {
 		hint("bin/activate", "entering a Python environment runs it"), hint("bin/activate.*", "entering a Python environment runs it"),
 		hint("site-packages/*.pth", "every start of Python runs it"), hint("site-packages/sitecustomize.py", "every start of Python runs it"),
 		hint("site-packages/usercustomize.py", "every start of Python runs it"),
+		hint(".rspec", "rspec loads what it names"), hintDir(".tflint.d", "tflint runs it"),
+		hint(".config/wt.toml", "worktrunk runs what it names"), hint(".p4config", "leads Perforce elsewhere"),
+		protected("startup.m", "MATLAB runs it"), hint(".idx/dev.nix", "container set-up"), hint(".replit", "container set-up"),
+		hint(".directory", "a file manager reads it"),
 		hint(".desktop", "a file manager starts it"), hint("*.desktop", "a file manager starts it"), hint("autorun.*", "a file manager starts it"),
 		// Runs elsewhere, once pushed.
 		hintDir(".github/workflows", "CI runs it"), hintDir(".github/actions", "CI runs it"), hint(".gitlab-ci.yml", "CI runs it"), hintDir(".circleci", "CI runs it"),
@@ -165,7 +169,7 @@ func agents() []rule {
 	}
 	for _, dir := range []string{".claude", ".gemini", ".qwen", ".iflow", ".windsurf", ".clinerules", ".roo", ".kilocode", ".kilo", ".continue", ".kiro", ".amazonq", ".amp", ".factory",
 		".augment", ".junie", ".trae", ".openhands", ".pi", ".letta", ".vibe", ".kimi", ".rovodev", ".qoder", ".codebuddy", ".agent", ".warp", ".tabnine",
-		".grok", ".llxprt"} {
+		".grok", ".llxprt", ".copilot"} {
 		list = append(list, protected(dir+"/mcp*.json", "agents start its servers"), protected(dir+"/settings*.json", "agent settings"), protected(dir+"/hooks*.json", "agent hooks"),
 			protectedDir(dir+"/hooks", "agent hooks"), protectedDir(dir+"/commands", "agent commands"), protectedDir(dir+"/agents", "agent definitions"), protectedDir(dir+"/skills", "agent skills"),
 			protectedDir(dir+"/plugins", "agent plugins"), protectedDir(dir+"/extensions", "agent plugins"), protectedDir(dir+"/workflows", "agent commands"))

@@ -90,7 +90,8 @@ func (s *Search) Find() Names {
 		found.Places = append(found.Places, protect.Top{Pattern: t.Path, Why: t.Why})
 	}
 	list = append(list, s.linkTargets(found.Places)...)
-	below := s.nestedTargets()
+	below, inside := s.nestedTargets()
+	found.Places = append(found.Places, inside...)
 	if !s.Brokered {
 		list = append(list, below...)
 	}
@@ -121,8 +122,9 @@ func (s *Search) Find() Names {
 const maxNested = 500
 
 // nestedTargets gives what repositories below the project name outside of where they are.
-// What they name inside is looked at when something there changes first, see [namedTargets].
-func (s *Search) nestedTargets() (list []gitconf.Target) {
+// What they name inside is looked at when something there changes first, see [namedTargets];
+// inside has these, and their own files, as each may have another name already.
+func (s *Search) nestedTargets() (list []gitconf.Target, inside []protect.Top) {
 	left := maxNested
 	own := s.Place.Git.Common
 	for _, tree := range s.Repositories {
@@ -133,13 +135,21 @@ func (s *Search) nestedTargets() (list []gitconf.Target) {
 			s.Note("there are more than %d repositories in the project; what further ones name outside of where they are is not protected", maxNested)
 			break
 		}
+		for _, dir := range []string{tree, tree + "/.git"} {
+			for _, name := range ProtectedGitNames {
+				inside = append(inside, protect.Top{Pattern: dir + "/" + name, Why: "git runs what it names"})
+			}
+		}
 		for _, t := range guard.TargetsOf(tree, own) {
+			if t.Path != "" && pathname.Within(t.Path, tree) && t.Path != tree {
+				inside = append(inside, protect.Top{Pattern: t.Path, Why: t.Why})
+			}
 			if !pathname.Within(t.Path, tree) && t.Path != s.Place.Project && writableTarget(t.Path, s.Place, s.Policy) && !isConfigOf(t.Path, s.Place.Git) {
 				list = append(list, t)
 			}
 		}
 	}
-	return list
+	return list, inside
 }
 
 // OtherTrees are the working trees of the project's repository but for its own. A linked
