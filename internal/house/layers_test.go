@@ -96,7 +96,7 @@ var layers = map[string][]string{
 	"lowlevel":         {"policy", "api", "decide", "session"},
 	"advice":           {},
 	"credentials":      {"advice", "api", "fdpass", "inside", "keys", "policy", "sandbox", "supervisor", "view"},
-	"named":            {"advice", "api", "audit", "hostfile", "ownfile", "spool"},
+	"named":            {"advice", "api", "audit", "hostfile", "ownfile", "spool", "supervisor"},
 	"stdio":            {"clipboard"},
 	"attach":           {"api", "clipboard", "pathname", "stdio", "supervisor"},
 	"sandbox":          {"ancestry", "policy", "sandbox/landlock", "pathname", "memfile"},
