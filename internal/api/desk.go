@@ -159,7 +159,7 @@ type Decided struct {
 
 // Artifact is one file that a workspace keeps outside.
 type Artifact struct {
-	Kind  string `json:"kind"` // manifest, control, events, audit, app-log, supervisor-log, socket
+	Kind  string `json:"kind"` // manifest, control, owner, events, audit, app-log, supervisor-log, socket
 	Label string `json:"label,omitempty"`
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`

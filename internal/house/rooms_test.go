@@ -47,7 +47,6 @@ var (
 		"internal/view.inspector":        66,
 	}
 	imports = map[string]int{
-		"internal/cli/openhistory": 13,
 		"internal/steps":           14,
 		"internal/cli":             21,
 		"internal/cli/agentcmd":    19,

@@ -22,6 +22,7 @@ type Options struct {
 	Agent       string       // that agent.prompt asks; "" for none
 	Start       []string     // further arguments of `carrel start`
 	Registry    []string     // directories in which running workspaces are found
+	State       string       // the state directory
 	Log         io.Writer    // log lines
 }
 

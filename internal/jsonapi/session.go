@@ -168,7 +168,6 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 		name = name[:min(len(name), 40)] + keptMark
 	} else {
 		name = tools.OwnName(name, ownMark)
-		go n.program.Sweep(context.WithoutCancel(ctx), ownMark)
 	}
 	var ready struct {
 		started.Ready
@@ -204,6 +203,9 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 // startArgs are those of `carrel start`.
 func (n *session) startArgs(in startIn, name string) []string {
 	args := append([]string{"start", "--json", "--ends-with=" + strconv.Itoa(os.Getpid())}, n.server.opts.Start...)
+	if n.mode == modeEphemeral {
+		args = append(args, "--keep-nothing")
+	}
 	if n.server.opts.Backend != "" {
 		args = append(args, "--backend="+n.server.opts.Backend)
 	}
@@ -284,6 +286,9 @@ func (n *session) stop(ctx context.Context) error {
 	}
 	n.end()
 	n.busy.Wait()
+	if err == nil && n.mode == modeEphemeral {
+		err = named.RemoveFreed(ctx, n.server.opts.State, n.entry.Name)
+	}
 	return err
 }
 

@@ -90,7 +90,6 @@ func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
 		return supervisor.Entry{}, err
 	}
 	s.setStarted()
-	go s.opts.program().Sweep(context.WithoutCancel(ctx), ownMark)
 	e, ok, err := s.find(name)
 	if err == nil && !ok {
 		err = fmt.Errorf("workspace %q was started, and has ended", name)
@@ -101,7 +100,7 @@ func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
 // start runs `carrel start`, with a display where the ceiling allows one.
 func (s *Server) start(ctx context.Context, out any, display bool, name string, args []string) error {
 	if s.own && name == s.opts.Workspace { // also when nobody is left to end it
-		args = append(slices.Clone(args), "--ends-with="+strconv.Itoa(os.Getpid()))
+		args = append(slices.Clone(args), "--keep-nothing", "--ends-with="+strconv.Itoa(os.Getpid()))
 	}
 	if display {
 		err := s.carrel(ctx, nil, out, append(slices.Clone(args), "--display=virtual", "--", name)...)

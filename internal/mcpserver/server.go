@@ -34,6 +34,7 @@ type Options struct {
 	Program   string   // this program, to be run for what the command line does
 	Environ   []string
 	Registry  []string // directories in which running workspaces are found
+	State     string   // the state directory
 	Version   string
 	Log       io.Writer // for who has started it; never nil
 }
@@ -126,7 +127,7 @@ func (s *Server) Close() {
 		defer s.startNext()
 	}
 	s.mu.Lock()
-	ends := s.started && s.own
+	ends := s.own // also where a start went wrong
 	s.started, s.closed = false, true
 	s.mu.Unlock()
 	if !ends {
@@ -138,8 +139,11 @@ func (s *Server) Close() {
 			err = e.WaitEnd(ctx)
 		}
 	}
+	if err == nil {
+		err = named.RemoveFreed(ctx, s.opts.State, s.opts.Workspace)
+	}
 	if err != nil {
-		fmt.Fprintf(s.opts.Log, "carrel: stopping workspace %s: %v\n", s.opts.Workspace, err)
+		fmt.Fprintf(s.opts.Log, "carrel: ending workspace %s: %v\n", s.opts.Workspace, err)
 	}
 }
 

@@ -24,6 +24,9 @@ func Read(string, string) (api.Desk, error) { return api.Desk{}, errHere }
 // Sweep removes nothing here.
 func Sweep(string, string, bool, bool) ([]api.Artifact, error) { return nil, errHere }
 
+// RemoveFreed removes nothing here.
+func RemoveFreed(context.Context, string, string) error { return errHere }
+
 // Events reads nothing here.
 func Events(string, string, uint64, func(api.Event) error) error { return errHere }
 

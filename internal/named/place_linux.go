@@ -20,6 +20,7 @@ import (
 //	lock             held by whoever starts it, as long as it runs
 //	manifest.json    one api.Desk
 //	control.json     one api.Control
+//	owner.json       of one that goes with a process: its id, and the process, as an api.Manifest
 //	events           one api.Event a line, see package spool
 //	audit.jsonl      one api.AuditRecord a line, see package audit
 //	audit.lock       held by who writes that
@@ -36,6 +37,7 @@ const (
 	holdFile     = "lock"
 	manifestFile = "manifest.json"
 	controlFile  = "control.json"
+	ownerFile    = "owner.json"
 	eventsFile   = "events"
 	logFile      = "supervisor.log"
 

@@ -117,6 +117,8 @@ func artifacts(dir *os.File, path string) []api.Artifact {
 			a.Kind = "events"
 		case logFile:
 			a.Kind = "supervisor-log"
+		case ownerFile:
+			a.Kind = "owner"
 		default:
 			a.Label, _, _ = strings.Cut(e.Name(), ".")
 		}
@@ -124,63 +126,6 @@ func artifacts(dir *os.File, path string) []api.Artifact {
 	}
 	slices.SortFunc(out, func(a, b api.Artifact) int { return strings.Compare(a.Path, b.Path) })
 	return out
-}
-
-// Sweep removes what a workspace has left, and says what that is, or would be where
-// dry is set. One that runs is left alone: ErrTaken. What a person wants of it, where
-// that is not the usual, stays unless anyway is set: whoever starts it anew must not be
-// freer for it.
-func Sweep(state, name string, dry, anyway bool) ([]api.Artifact, error) {
-	dir, err := openPlace(state, name, false)
-	if err != nil {
-		return nil, missing(name, err)
-	}
-	place, err := lockPlace(state, name, dir)
-	if err != nil {
-		dir.Close()
-		return nil, err
-	}
-	defer place.Close()
-	found := artifacts(dir, filepath.Join(places(state), name))
-	c, err := readControl(dir)
-	keep := (err != nil || c.Mode != api.ControlActive) && !anyway
-	if keep {
-		found = slices.DeleteFunc(found, func(a api.Artifact) bool { return a.Kind == "control" })
-	}
-	if dry {
-		return found, nil
-	}
-	for _, a := range found {
-		if err := unix.Unlinkat(int(dir.Fd()), filepath.Base(a.Path), 0); err != nil && err != unix.ENOENT {
-			return found, &os.PathError{Op: "remove", Path: a.Path, Err: err}
-		}
-	}
-	if keep {
-		return found, nil
-	}
-	sweepRest(dir)
-	all, err := os.OpenFile(places(state), os.O_RDONLY|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return found, err
-	}
-	defer all.Close()
-	if err := unix.Unlinkat(int(all.Fd()), name, unix.AT_REMOVEDIR); err != nil {
-		return found, &os.PathError{Op: "remove", Path: filepath.Join(places(state), name), Err: err}
-	}
-	return found, nil
-}
-
-// sweepRest removes what else is in a place: the lock last, while it is held.
-func sweepRest(dir *os.File) {
-	again, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()))
-	if err != nil {
-		return
-	}
-	defer again.Close()
-	names, _ := again.Readdirnames(maxNames)
-	for _, n := range names {
-		_ = unix.Unlinkat(int(dir.Fd()), n, 0)
-	}
 }
 
 // OpenAudit opens the audit log of a workspace, running or not, for reading.
@@ -192,7 +137,7 @@ func OpenAudit(state, name string) (*audit.Snapshot, error) {
 	defer dir.Close()
 	s, err := audit.Open(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("workspace %q has no audit log: it was not started since there are any, or `carrel cleanup` has removed it", name)
+		return nil, &advice.Error{Err: fmt.Errorf("workspace %q has no audit log", name), Hint: "`carrel audit list` has those of removed workspaces"}
 	}
 	return s, err
 }

@@ -82,6 +82,10 @@ func (s *Session) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 		return r, err
 	}
 	defer d.place.Close()
+	if err := belongs(d.place, r.Workspace, req); err != nil {
+		return r, err
+	}
+	defer leaveNothing(d.place, s.State.Root(), req)
 	if err := d.place.OwnLog(); err != nil {
 		return r, err
 	}
@@ -162,6 +166,7 @@ func (d *desk) serve(tell *Reporter) error {
 		d.server.Stop()
 		d.stop()
 	}
+	go sweepPassed(p.State.Root())
 	select {
 	case <-d.over:
 	case <-d.up.walls.Done():

@@ -65,13 +65,24 @@ func openOwn(at int, name, path string, forbidden uint32) (*os.File, error) {
 }
 
 // self is the manifest's part that names this process.
-func self() (api.Manifest, error) {
-	s, err := procfs.ReadStat(os.Getpid())
+func self() (api.Manifest, error) { return Identify(os.Getpid()) }
+
+// Identify gives the part of a manifest that names a process of our PID namespace: another
+// one that gets its number later has another.
+func Identify(pid int) (api.Manifest, error) {
+	s, err := procfs.ReadStat(pid)
 	if err != nil {
 		return api.Manifest{}, err
 	}
 	n, err := namespacesOf("self")
-	return api.Manifest{PID: os.Getpid(), Start: s.Start, Boot: procfs.BootID(), PIDNamespace: n.pid}, err
+	return api.Manifest{PID: pid, Start: s.Start, Boot: procfs.BootID(), PIDNamespace: n.pid}, err
+}
+
+// Ended reports whether a process that [Identify] has named has ended, as far as this
+// process can see.
+func Ended(m api.Manifest) bool {
+	me, err := self()
+	return err == nil && gone(m, me)
 }
 
 // register writes a manifest under its final name, whole or not at all, and

@@ -132,9 +132,6 @@ func lastProblem(said []byte) *api.Denial {
 	return nil
 }
 
-// keptFor is how long what a front end's own workspace has left can be looked at.
-const keptFor = 7 * 24 * time.Hour
-
 // OwnName is a name for a workspace that only one front end uses, of one that says what
 // it is of, and a mark that says which kind of front end.
 func OwnName(of, mark string) string {
@@ -143,28 +140,5 @@ func OwnName(of, mark string) string {
 	return of[:min(len(of), maxOwnName)] + mark + hex.EncodeToString(b[:])
 }
 
-// isOwnName says whether a name is one that OwnName made with a mark.
-func isOwnName(name, mark string) bool {
-	at := strings.LastIndex(name, mark)
-	if at < 0 {
-		return false
-	}
-	b, err := hex.DecodeString(name[at+len(mark):])
-	return err == nil && len(b) == 3
-}
-
 // maxOwnName leaves room for the rest of the name.
 const maxOwnName = 40
-
-// Sweep removes what such workspaces of earlier front ends have left.
-func (c Carrel) Sweep(ctx context.Context, mark string) {
-	var list []api.Desk
-	if c.JSON(ctx, nil, &list, "list", "--json") != nil {
-		return
-	}
-	for _, d := range list {
-		if d.State == api.StateStopped && isOwnName(d.Name, mark) && time.Since(d.Stopped) > keptFor {
-			_ = c.JSON(ctx, nil, nil, "cleanup", "--json", "--", d.Name)
-		}
-	}
-}

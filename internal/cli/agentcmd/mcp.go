@@ -122,7 +122,8 @@ func serveMCP(env *cmdenv.Env, cmd *cobra.Command, o mcpserver.Options, listen, 
 		return err
 	}
 	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", env.Environ, env.Err, cmdenv.Version()
-	o.Registry = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), statedir.Path(env.Getenv))
+	o.State = statedir.Path(env.Getenv)
+	o.Registry = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), o.State)
 	defer o.Ceiling.File.Close() // nil closes too
 	if o.Ceiling.File != nil {
 		o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(v string) bool {

@@ -132,7 +132,8 @@ func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissi
 		o.Program.Environ = append(o.Program.Environ, config.VarHistoryDir+"="+o.UndoDir)
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of writing; what is started has it as usual
-	o.Registry, o.Log = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), statedir.Path(env.Getenv)), env.Err
+	o.State = statedir.Path(env.Getenv)
+	o.Registry, o.Log = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), o.State), env.Err
 	s, err := jsonapi.New(o)
 	if err != nil {
 		return err

@@ -16,10 +16,10 @@ func auditListCommand(env *cmdenv.Env) *cobra.Command {
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
-		Short: "List the audit logs of runs",
-		Long: `Lists the audit logs of runs, which there are where audit.required is set, the run that
-began last first. carrel audit show takes the id. Nothing is checked: carrel audit
-verify does that. Workspaces with a name are listed by carrel list.
+		Short: "List the audit logs of runs, and of workspaces that were removed",
+		Long: `Lists the audit logs of runs, which there are where audit.required is set, and of
+workspaces that were removed, the last first. carrel audit show takes the id. Nothing is
+checked: carrel audit verify does that. What carrel list shows is not listed here.
 ` + cmdline.PlainStatus,
 		Example: "  carrel audit list\n  carrel audit list --all --json",
 		Args:    cmdline.NoArgs,
@@ -49,7 +49,8 @@ verify does that. Workspaces with a name are listed by carrel list.
 
 func printRunLogs(env *cmdenv.Env, list []named.RunLog, n int) {
 	if n == 0 {
-		fmt.Fprintln(env.Out, "there is no audit log of a run; audit.required in the configuration makes each run have one")
+		fmt.Fprintln(env.Out, "there is no audit log of a run or of a removed workspace;",
+			"audit.required in the configuration makes each run have one")
 		return
 	}
 	t := &show.Table{}

@@ -107,8 +107,9 @@ func cleanupCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "cleanup [NAME] [flags]",
 		Short: "Remove what stopped workspaces have left",
 		Long: `Removes the files of a stopped workspace, or of all of them: manifest, events and
-output. The history of the project stays. Where a person had paused it, that is
-remembered. What runs is left alone.
+output. Its audit log moves to those of runs (carrel audit list). The history of the
+project stays. Where a person had paused it, that is remembered. What runs is left
+alone.
 ` + cmdline.PlainStatus,
 		Example: "  carrel cleanup --dry-run\n  carrel cleanup dev",
 		Args:    cmdline.AtMostOne("a workspace"),

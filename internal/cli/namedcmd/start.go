@@ -28,7 +28,7 @@ import (
 type startFlags struct {
 	policyflags.Flags
 	profile, purpose, agent string
-	dryRun                  bool
+	dryRun, passing         bool
 	owner                   int
 }
 
@@ -60,6 +60,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	cmd.Flags().StringVar(&f.agent, "agent", "", "give it what an agent needs: claude, codex, gemini, ...")
 	cmd.Flags().Lookup("json").Usage = "print what was started as JSON"
 	cmd.Flags().IntVar(&f.owner, "ends-with", 0, "end when this process of yours does")
+	cmd.Flags().BoolVar(&f.passing, "keep-nothing", false, "with --ends-with: when that process ends, keep only the audit log")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
 	policyflags.RegisterCompletions(env, cmd)
 	return cmdline.ExplainFlagErrors(cmd)
@@ -78,6 +79,9 @@ func startDesk(env *cmdenv.Env, cmd *cobra.Command, f *startFlags, args []string
 	req, err := f.deskRequest(env, cmd)
 	if err != nil {
 		return err
+	}
+	if f.passing && f.owner == 0 {
+		return errors.New("--keep-nothing is for a workspace that ends with a process\nhint: --ends-with names it")
 	}
 	if env.Supervises {
 		return serveDesk(env, req, f, args)
@@ -177,7 +181,7 @@ func serveDesk(env *cmdenv.Env, req decide.Request, f *startFlags, args []string
 		tell.Failed(err)
 		return err
 	}
-	_, err = s.Serve(session.DeskRequest{Name: name, Purpose: f.purpose, Owner: f.owner}, tell)
+	_, err = s.Serve(session.DeskRequest{Name: name, Purpose: f.purpose, Owner: f.owner, Passing: f.passing}, tell)
 	if err != nil {
 		tell.Failed(err)
 	}
