@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -23,6 +24,8 @@ const (
 	bodyTime   = 30 * time.Second // for the body of a request
 	maxHeader  = 32 << 10
 	closeTime  = 3 * time.Second
+
+	maxSessions = 256 // of clients at once; a few more where several come at the same moment
 )
 
 // ServeHTTP answers clients over streamable HTTP until ctx ends. Each request needs the
@@ -33,7 +36,7 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, token string) er
 	protocol := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
 		SessionTimeout: idleTime, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
 	})
-	server := &http.Server{Handler: checked(protocol, token, l.Addr().Network() != "unix"), ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeader, IdleTimeout: idleTime}
+	server := &http.Server{Handler: checked(counted(protocol, s.sdk), token, l.Addr().Network() != "unix"), ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeader, IdleTimeout: idleTime}
 	ended := context.AfterFunc(ctx, func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 		defer cancel()
@@ -68,6 +71,25 @@ func checked(next http.Handler, token string, loopback bool) http.Handler {
 			}
 			next.ServeHTTP(w, r)
 		}
+	})
+}
+
+// counted begins no more sessions than a server is to keep: a client that forgets its
+// session's id would leave one behind with each request.
+func counted(next http.Handler, server *sdk.Server) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" {
+			n := 0
+			for range server.Sessions() {
+				n++
+			}
+			if n >= maxSessions {
+				http.Error(w, fmt.Sprintf("this server keeps %d sessions and has them all: end one by DELETE, send the Mcp-Session-Id "+
+					"that you were given, or come back when one was idle for %v", maxSessions, idleTime), http.StatusServiceUnavailable)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

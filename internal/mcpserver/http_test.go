@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // TestTokenScheme: the scheme of the token is written in any case, and nothing else is
@@ -94,5 +96,54 @@ func TestSlowBody(t *testing.T) {
 			t.Errorf("%q: %.200q, %v", body, got, err)
 		}
 		conn.Close()
+	}
+}
+
+// TestSessionsAreCounted: a server keeps so many sessions; who has one is answered, and one
+// that ends makes room.
+func TestSessionsAreCounted(t *testing.T) {
+	protocol := sdk.NewServer(&sdk.Implementation{Name: "counted"}, nil)
+	server := httptest.NewServer(counted(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return protocol }, nil), protocol))
+	defer server.Close()
+	ask := func(method, session, body string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+		}
+		r, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		r.Body.Close()
+		return r.StatusCode, r.Header.Get("Mcp-Session-Id")
+	}
+	const (
+		begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+		ping  = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	)
+	var session string
+	for i := range maxSessions {
+		var status int
+		if status, session = ask(http.MethodPost, "", begin); status != http.StatusOK || session == "" {
+			t.Fatalf("session %d: %d %q", i, status, session)
+		}
+	}
+	if status, _ := ask(http.MethodPost, "", begin); status != http.StatusServiceUnavailable {
+		t.Errorf("one too many: %d", status)
+	}
+	if status, _ := ask(http.MethodPost, session, ping); status != http.StatusOK {
+		t.Errorf("a session that there is: %d", status)
+	}
+	if status, _ := ask(http.MethodDelete, session, ""); status != http.StatusNoContent {
+		t.Errorf("its end: %d", status)
+	}
+	if status, _ := ask(http.MethodPost, "", begin); status != http.StatusOK {
+		t.Errorf("there is no room again: %d", status)
 	}
 }
