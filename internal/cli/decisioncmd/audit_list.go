@@ -44,7 +44,7 @@ verify does that. Workspaces with a name are listed by carrel list.
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "all of them, instead of the last 50")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func printRunLogs(env *cmdenv.Env, list []named.RunLog, n int) {

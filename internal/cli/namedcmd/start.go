@@ -62,7 +62,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	cmd.Flags().IntVar(&f.owner, "ends-with", 0, "end when this process of yours does")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
 	policyflags.RegisterCompletions(env, cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // started is what `carrel start --json` prints.
