@@ -155,6 +155,9 @@ func TestDeskLogs(t *testing.T) {
 	if said.String() != "out\nlast\n" || failed.String() != "err\n" {
 		t.Errorf("followed: %q %q", said.String(), failed.String())
 	}
+	if r := s.do("logs"); r.out != "out\nlast\n" || r.err != "err\n" || r.code != 0 {
+		t.Errorf("the only app's output without its name: %s", r)
+	}
 	last := s.status().Events
 	s.launch("big", "head -c 20000000 /dev/zero | tr '\\000' x; echo; echo end")
 	if r := s.do("wait", "big"); r.code != 0 {
@@ -164,6 +167,9 @@ func TestDeskLogs(t *testing.T) {
 		t.Errorf("wait for what has ended: %s", r)
 	}
 	look := func(when string) {
+		if r := s.do("logs"); r.code != 125 || !strings.Contains(r.err, "apps; name one") {
+			t.Errorf("%s: logs of one of several apps: %s", when, r)
+		}
 		for flags, want := range map[string]string{"": "out\nlast\n", "--stream stdout": "out\nlast\n", "--stream stderr": "", "--tail 5": "last\n", "--since 4": "last\n", "--follow": "out\nlast\n"} {
 			if r := s.do("logs", append([]string{"writer"}, strings.Fields(flags)...)...); r.out != want || r.code != 0 {
 				t.Errorf("%s: logs %s: %s", when, flags, r)

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -90,7 +91,11 @@ func fail(env *cmdenv.Env, err error) int {
 		fmt.Fprintf(env.Err, "%s\n", line)
 		return status
 	}
-	fmt.Fprintf(env.Err, "carrel: %s\n", show.Escape(err.Error()))
+	what, hint, _ := strings.Cut(show.Escape(err.Error()), "\n")
+	fmt.Fprintln(env.Err, env.Paint(env.Err).Red("carrel: "+what))
+	if hint != "" {
+		fmt.Fprintln(env.Err, hint)
+	}
 	return status
 }
 
@@ -135,6 +140,8 @@ carrel permissions.`,
 		_, err := env.Session() // a ceiling that cannot be read lets nothing start
 		return err
 	}
+	cmdline.ExplainFlagErrors(root)
+	cmdline.Helps(root, func(w io.Writer, s string) string { return env.Paint(w).Bold(s) })
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"carrel/internal/agents"
 	"carrel/internal/cli/cmdenv"
@@ -12,14 +13,25 @@ import (
 )
 
 // TestEveryCommandHelps: every command says how it ends, shows an example, and
-// refuses what it does not take.
+// fits a terminal of 80 columns.
 func TestEveryCommandHelps(t *testing.T) {
 	env := &cmdenv.Env{}
-	queue := newRoot(env, nil).Commands()
+	queue := []*cobra.Command{newRoot(env, nil)}
 	for len(queue) > 0 {
 		cmd := queue[0]
 		queue = append(queue[1:], cmd.Commands()...)
 		t.Run(cmd.CommandPath(), func(t *testing.T) {
+			var text strings.Builder
+			cmd.SetOut(&text)
+			_ = cmd.Help()
+			for line := range strings.Lines(text.String()) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+			if !cmd.HasParent() {
+				return
+			}
 			if cmd.Short == "" || cmd.Example == "" {
 				t.Error("no summary or no example")
 			}

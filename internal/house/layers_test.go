@@ -130,7 +130,7 @@ var layers = map[string][]string{
 	"doctor":          {"dirlist", "policy", "mountinfo", "seccomp", "sandbox", "sandbox/landlock", "ownfile", "safefile"},
 	"cli":             {"agents", "api", "cli/agentcmd", "cli/cmdenv", "cli/configcmd", "cli/decisioncmd", "cli/desktopcmd", "cli/doctorcmd", "cli/historycmd", "cli/namedcmd", "cli/runcmd", "clipboard", "cmdline", "fileops", "hostexec/shim", "inside", "sandbox", "sandbox/stage", "show", "tools", "session"},
 	"cli/agentcmd":    {"api", "cli/cmdenv", "clients", "cmdline", "config", "explain", "hooks", "jsonapi", "mcpserver", "named", "pathname", "sandbox", "show", "statedir", "stepview", "supervisor", "taskplan", "tools", "decide"},
-	"cli/cmdenv":      {"agents", "api", "ceilings", "cmdline", "config", "policy", "supervisor", "decide"},
+	"cli/cmdenv":      {"agents", "api", "ceilings", "cmdline", "config", "policy", "show", "supervisor", "decide"},
 	"cli/configcmd":   {"agents", "api", "cli/cmdenv", "cli/policyflags", "cmdline", "config", "explain", "foreign", "jsontree", "outfile", "policy", "profile", "show", "decide"},
 	"cli/decisioncmd": {"api", "apiview", "audit", "cli/cmdenv", "cli/openhistory", "cli/target", "cmdline", "config", "history", "history/journal", "history/steplog", "named", "policy", "show", "statedir", "supervisor", "decide"},
 	"cli/desktopcmd":  {"api", "cli/cmdenv", "cli/target", "clipboard", "cmdline", "memfile", "outfile", "show", "strictjson", "supervisor"},

@@ -18,7 +18,7 @@ import (
 )
 
 func hooksCommand(env *cmdenv.Env) *cobra.Command {
-	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
+	return cmdline.Group(&cobra.Command{
 		Use:   "hooks",
 		Short: "Make an agent's tool calls steps of the history",
 		Long: `Puts hooks into the settings of your agents, so that each of their tool calls
@@ -29,7 +29,7 @@ agent runs without carrel. Agents: ` + strings.Join(hooks.Names(), ", ") + `.
   carrel hooks install --dry-run
   carrel hooks install claude
   carrel hooks remove`,
-	}, hooksInstallCommand(env), hooksRemoveCommand(env), hooksStatusCommand(env)))
+	}, hooksInstallCommand(env), hooksRemoveCommand(env), hooksStatusCommand(env))
 }
 
 func hooksInstallCommand(env *cmdenv.Env) *cobra.Command {

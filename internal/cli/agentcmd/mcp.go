@@ -107,7 +107,7 @@ one of its own, which ends with the client, or with --workspace one that stays.
 	fs.StringVar(&tokenFile, "token-file", "", "with --listen: the token that clients have to send is in this file, which is made if it does not exist")
 	fs.StringVar(&client, "client", "", "the agent that starts this, as carrel agent setup registers it")
 	cmdline.NotEmpty(cmd, "client", "workspace", "profile", "display", "listen", "token-file", "permissions")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func serveMCP(env *cmdenv.Env, cmd *cobra.Command, o mcpserver.Options, listen, tokenFile string) error {

@@ -28,7 +28,7 @@ import (
 const maxCall = 64 << 20
 
 func clientsCommand(env *cmdenv.Env) *cobra.Command {
-	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
+	return cmdline.Group(&cobra.Command{
 		Use:   "agent",
 		Short: "Make carrel known to the agents that you use, and take it away again",
 		Long: `Puts carrel into the settings of your agents: its MCP server, step hooks and a
@@ -39,7 +39,7 @@ Agents: ` + strings.Join(clients.Names(), ", ") + `.
   carrel agent setup --block-builtin --while-serving
   carrel agent status
   carrel agent remove claude`,
-	}, agentSetupCommand(env), agentRemoveCommand(env), agentStatusCommand(env), agentHealCommand(env), agentGateCommand(env)))
+	}, agentSetupCommand(env), agentRemoveCommand(env), agentStatusCommand(env), agentHealCommand(env), agentGateCommand(env))
 }
 
 // agentFlags are those of setup and remove.

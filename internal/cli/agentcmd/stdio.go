@@ -35,7 +35,8 @@ and events out; log lines go to standard error. A session is a workspace around 
 working directories, which ends with this command. The protocol: docs/json-lines.md.
 ` + cmdline.PlainStatus,
 		Example: `  carrel stdio --working-dir .
-  carrel stdio --working-dir api --working-dir web --undo-dir ~/.cache/my-client/undo
+  carrel stdio --working-dir api --working-dir web \
+    --undo-dir ~/.cache/my-client/undo
   carrel stdio --working-dir . --agent claude --permissions ceiling.json
   printf '%s\n' '{"type":"session.start","request_id":"1"}' \
     '{"type":"agent.execute","request_id":"2","payload":{"command":"make"}}' |
@@ -71,7 +72,7 @@ working directories, which ends with this command. The protocol: docs/json-lines
 	fs.StringVar(&permissions, "permissions", "", "ceiling file, read once: the most that anything asked for here gets")
 	fs.BoolVar(&schema, "schema", false, "print the JSON Schema of the protocol, and end")
 	cmdline.NotEmpty(cmd, "backend", "undo-dir", "agent", "network", "permissions", "working-dir", "read")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // undoDir makes the place of a client's own history. It is a directory of its own in what

@@ -20,6 +20,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/decide"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -69,6 +70,9 @@ func (e *Env) Getenv(name string) string {
 	}
 	return ""
 }
+
+// Paint gives what is printed to w its colours, where a person sees them.
+func (e *Env) Paint(w io.Writer) show.Paint { return show.NewPaint(w, e.Getenv) }
 
 // ConfigOptions are where the configuration is, for the commands that read or
 // change one file of it.

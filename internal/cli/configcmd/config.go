@@ -19,7 +19,7 @@ import (
 var kindWords = []string{"user", "project", "operator", "ceiling", "profile"}
 
 func configCommand(env *cmdenv.Env) *cobra.Command {
-	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
+	return cmdline.Group(&cobra.Command{
 		Use:   "config",
 		Short: "Check, describe or show the configuration",
 		Long: `The configuration is YAML in up to four files: the operator's
@@ -30,7 +30,7 @@ yours (~/.config/carrel/config.yaml) and the project's (.carrel.yaml or
 		Example: `  carrel config check
   carrel config schema --kind project
   carrel config show`,
-	}, configCheckCommand(env), configSchemaCommand(env), configShowCommand(env)))
+	}, configCheckCommand(env), configSchemaCommand(env), configShowCommand(env))
 }
 
 func configCheckCommand(env *cmdenv.Env) *cobra.Command {

@@ -62,7 +62,7 @@ Exit status:
 	fs.BoolVar(&f.shell, "shell", false, "explain carrel shell instead of carrel run (persona human)")
 	policyflags.RegisterCompletions(env, cmd)
 	cmdline.CompleteFlag(cmd, "host", cobra.NoFileCompletions)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func explainPolicy(env *cmdenv.Env, cmd *cobra.Command, f *explainFlags, argv []string) error {

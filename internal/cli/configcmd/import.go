@@ -77,7 +77,7 @@ for that directory.
 	cmd.Flags().BoolVar(&f.lossy, "lossy", false, "go on without restrictions that cannot be carried over")
 	cmd.Flags().BoolVar(&f.json, "json", false, `print {"policy": ..., "lost": [...]} on standard output`)
 	cmdline.NotEmpty(cmd, "cwd")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func runImport(env *cmdenv.Env, f *importFlags, file string, read func([]byte, foreign.Options) (*foreign.Imported, error)) error {

@@ -18,7 +18,7 @@ import (
 )
 
 func permissionsCommand(env *cmdenv.Env) *cobra.Command {
-	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
+	return cmdline.Group(&cobra.Command{
 		Use:   "permissions",
 		Short: "Write, check, show and compare ceilings",
 		Long: `A ceiling is a file that says the most that any workspace may be given: network,
@@ -32,11 +32,12 @@ starts carrel names it, before any command or in a variable:
 once. What a workspace was started under holds for as long as it runs, for every
 request, from wherever it comes.
 ` + cmdline.PlainStatus,
-		Example: `  carrel permissions template local --allow-host localhost:3000 --mount ~/shop:/workspace:rw >ceiling.json
+		Example: `  carrel permissions template local --allow-host localhost:3000 \
+    --mount ~/shop:/workspace:rw >ceiling.json
   carrel permissions validate ceiling.json
   carrel --permissions ceiling.json permissions show
   carrel permissions diff old.json ceiling.json`,
-	}, permissionsTemplateCommand(env), permissionsValidateCommand(env), permissionsShowCommand(env), permissionsDiffCommand(env)))
+	}, permissionsTemplateCommand(env), permissionsValidateCommand(env), permissionsShowCommand(env), permissionsDiffCommand(env))
 }
 
 // templateNetworks are the kinds of a template, and the words for them.
@@ -65,8 +66,10 @@ What is not given is no limit: a ceiling without --mount limits no directory, on
 without --app no program. The output is the same with --json.
 ` + cmdline.PlainStatus,
 		Example: `  carrel permissions template closed
-  carrel permissions template local --allow-host localhost:3000 --app /usr/bin/firefox
-  carrel permissions template open --mount ~/shop:/workspace/shop:rw --mount ~/docs:/docs`,
+  carrel permissions template local --allow-host localhost:3000 \
+    --app /usr/bin/firefox
+  carrel permissions template open --mount ~/shop:/workspace/shop:rw \
+    --mount ~/docs:/docs`,
 		Args:      cmdline.OneArg("a kind: open, closed or local"),
 		ValidArgs: []string{"open", "closed", "local"},
 		RunE: func(_ *cobra.Command, args []string) error {

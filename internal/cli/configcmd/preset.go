@@ -19,7 +19,7 @@ import (
 )
 
 func presetCommand(env *cmdenv.Env) *cobra.Command {
-	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
+	return cmdline.Group(&cobra.Command{
 		Use:   "preset",
 		Short: "List and edit named commands",
 		Long: `A preset is a named command with a persona: carrel run --preset NAME. The
@@ -28,10 +28,10 @@ their personas are fixed. Your own stand in your configuration file, and a perso
 drives them unless you say --persona agent.
 ` + cmdline.PlainStatus,
 		Example: `  carrel preset list
-  carrel preset add review --persona agent --description "Code review" -- claude /review
+  carrel preset add review --description "Code review" -- claude /review
   carrel run --preset review
   carrel preset remove review`,
-	}, presetListCommand(env), presetShowCommand(env), presetAddCommand(env), presetRemoveCommand(env)))
+	}, presetListCommand(env), presetShowCommand(env), presetAddCommand(env), presetRemoveCommand(env))
 }
 
 // namedPreset is a preset of either origin, as it is printed.

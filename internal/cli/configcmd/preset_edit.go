@@ -28,7 +28,7 @@ they are. A person drives it (persona human) unless --persona agent says
 otherwise. The other flags become the preset's policy.
 ` + cmdline.PlainStatus,
 		Example: `  carrel preset add fix --persona agent -- claude -p "make the tests pass"
-  carrel preset add demo --description "The demo" --network local -- ./demo --fast`,
+  carrel preset add demo --description Demo --network local -- ./demo --fast`,
 		Args: addArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			keys, err := f.PresetKeys(cmd)

@@ -18,7 +18,7 @@ import (
 )
 
 func profileCommand(env *cmdenv.Env) *cobra.Command {
-	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
+	return cmdline.Group(&cobra.Command{
 		Use:   "profile",
 		Short: "Save, check and exchange workspaces under a name",
 		Long: `A profile is a saved workspace: where it works, what it may do, what of the host
@@ -31,7 +31,7 @@ configuration stands above it, and no profile goes beyond the ceiling.
   carrel profile export dev --output dev.yaml
   carrel profile import dev.yaml --replace`,
 	}, profileListCommand(env), profileShowCommand(env), profilePathCommand(env), profileCheckCommand(env), profileValidateCommand(env),
-		profileTemplateCommand(env), profilePutCommand(env), profileImportCommand(env), profileExportCommand(env), profileDeleteCommand(env)))
+		profileTemplateCommand(env), profilePutCommand(env), profileImportCommand(env), profileExportCommand(env), profileDeleteCommand(env))
 }
 
 func profileDir(env *cmdenv.Env) string { return profile.Dir(env.Getenv) }

@@ -160,9 +160,10 @@ func profileTemplateCommand(env *cmdenv.Env) *cobra.Command {
 
 What a ceiling does not allow is refused here already.
 ` + cmdline.PlainStatus,
-		Example: `  carrel profile template project-dev --project ~/src/shop | carrel profile put shop -
+		Example: `  carrel profile template project-dev --project . | carrel profile put shop -
   carrel profile template browser-session --data-dir ~/sessions/mail >mail.yaml
-  carrel profile template restricted-browser --allow-host '**.example.com' >docs.yaml`,
+  carrel profile template restricted-browser --allow-host '**.example.com' \
+    >docs.yaml`,
 		Args:      cmdline.OneArg("a KIND: " + strings.Join(profile.Kinds, ", ")),
 		ValidArgs: profile.Kinds,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -53,7 +53,7 @@ started is refused. --remove takes away what was allowed, without a question.
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "with --list, print as JSON, one list")
 	cmdline.OneOf(cmd, "list", "remove")
 	cmdline.NotEmpty(cmd, "project", "read", "write", "env")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func (f *allowFlags) run(env *cmdenv.Env, hosts []string) error {

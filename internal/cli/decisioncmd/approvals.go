@@ -58,7 +58,7 @@ The subject comes from inside: read it before you approve.
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON: one list, or one object a line with --follow")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func approveCommand(env *cmdenv.Env) *cobra.Command {
@@ -99,7 +99,7 @@ into your configuration.
 	cmd.Flags().BoolVar(&project, "project", false, "a connection: its host and port in this project from now on, in your configuration")
 	cmd.Flags().BoolVar(&always, "always", false, "a connection: its host and port from now on, in your configuration")
 	cmdline.OneOf(cmd, "workspace", "project", "always")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func denyCommand(env *cmdenv.Env) *cobra.Command {
@@ -131,7 +131,7 @@ app is ended that the operation is of.
 		ValidArgsFunction: completeApproval(env),
 	}
 	cmd.Flags().BoolVar(&rollback, "rollback", false, "stop who wanted it, and take the open step back")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // waiting asks all workspaces for what waits, oldest first.

@@ -39,7 +39,7 @@ record carries the hash of the one before, so that a change made later is found.
 		Args:    cmdline.NoArgs,
 	}
 	cmd.AddCommand(auditListCommand(env), auditVerifyCommand(env), auditShowCommand(env), auditExportCommand(env))
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func auditVerifyCommand(env *cmdenv.Env) *cobra.Command {
@@ -90,7 +90,7 @@ Exit status:
 	cmd.Flags().StringVar(&head, "head", "", "a hash that the log had as its last: it has to be in it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was found as JSON")
 	cmdline.CompleteFlag(cmd, "head", cobra.NoFileCompletions)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // openAudit opens the log of a workspace, or a file.
@@ -155,7 +155,7 @@ What a record is about may have been chosen by a program inside: it is escaped.
 	for flag, words := range map[string][]string{"kind": auditKinds, "decision": auditDecisions, "since": nil} {
 		cmdline.CompleteFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 var (
@@ -255,7 +255,7 @@ Exit status:
 		ValidArgsFunction: target.CompleteDesk(env),
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "a file that does not exist yet, instead of standard output")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func copyAudit(env *cmdenv.Env, s *audit.Snapshot, file string) error {

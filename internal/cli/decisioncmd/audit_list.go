@@ -44,7 +44,7 @@ checked: carrel audit verify does that. What carrel list shows is not listed her
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "all of them, instead of the last 50")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func printRunLogs(env *cmdenv.Env, list []named.RunLog, n int) {

@@ -41,7 +41,7 @@ operation, the rule with its place, and the flag or line that would allow it.
 	cmd.Flags().BoolVar(&f.all, "all", false, "those of all projects")
 	cmdline.OneOf(cmd, "project", "all")
 	f.register(cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func linksCommand(env *cmdenv.Env) *cobra.Command {
@@ -60,7 +60,7 @@ at it before you open it.
 		RunE: func(cmd *cobra.Command, _ []string) error { return listLinks(env, cmd, f) },
 	}
 	f.register(cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func (f *logFlags) register(cmd *cobra.Command) {

@@ -70,7 +70,7 @@ interrupted.
 	cmdline.OneOf(cmd, "project", "all")
 	f.register(cmd)
 	cmd.Flags().Lookup("json").Usage = "print as JSON: one list, or one object a line with --follow"
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // mostOneArg wants one argument or none.
@@ -226,7 +226,7 @@ written into your configuration too.
 		return nil
 	}
 	cmd.Flags().BoolVar(&save, "save", false, "write the rule into your configuration too")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // workspaceHere is workspaceNamed, where no name means the one of this project.

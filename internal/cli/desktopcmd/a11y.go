@@ -30,12 +30,12 @@ invoked and filled in without pictures and coordinates.
   carrel desktop a11y invoke dev :1.7:42
   carrel desktop a11y set dev :1.7:31 'new text'`,
 	}
-	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, a11yLookCommand(env, false), a11yLookCommand(env, true),
+	return cmdline.Group(cmd, a11yLookCommand(env, false), a11yLookCommand(env, true),
 		a11yDoCommand(env, api.ElementInvoke, "[ACTION]", "Invoke an element: press a button, choose an item", 2, 3),
 		a11yDoCommand(env, api.ElementSet, "TEXT|NUMBER", "Set an element's text, or with --value its value", 3, 3),
 		a11yDoCommand(env, api.ElementFocus, "", "Give an element the keyboard", 2, 2),
 		a11yDoCommand(env, api.ElementScroll, "", "Scroll until an element is seen", 2, 2),
-		a11yDoCommand(env, api.ElementText, "", "Print an element's text", 2, 2)))
+		a11yDoCommand(env, api.ElementText, "", "Print an element's text", 2, 2))
 }
 
 func a11yLookCommand(env *cmdenv.Env, find bool) *cobra.Command {
@@ -86,7 +86,7 @@ func a11yLookCommand(env *cmdenv.Env, find bool) *cobra.Command {
 		cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait at most so long (default 30s)")
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print them as JSON")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func a11yDoCommand(env *cmdenv.Env, do, takes, short string, least, most int) *cobra.Command {
@@ -135,5 +135,5 @@ func a11yDoCommand(env *cmdenv.Env, do, takes, short string, least, most int) *c
 	if do == api.ElementSet {
 		cmd.Flags().BoolVar(&value, "value", false, "a number, for sliders and the like")
 	}
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }

@@ -80,5 +80,5 @@ yours. The workspace is one that stays, or a run by its id (carrel ps).
 	}
 	cmd.Flags().BoolVar(&image, "image", false, "a picture, also where there is text")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was carried as JSON")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }

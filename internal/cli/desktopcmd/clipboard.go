@@ -25,7 +25,7 @@ format, and what was marked last (--primary).
 		Example: `  carrel desktop clipboard get dev
   carrel desktop clipboard set dev --type image/png < picture.png`,
 	}
-	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, append(clipboardBridgeCommands(env), clipboardGetCommand(env), clipboardSetCommand(env))...))
+	return cmdline.Group(cmd, append(clipboardBridgeCommands(env), clipboardGetCommand(env), clipboardSetCommand(env))...)
 }
 
 func clipFlags(cmd *cobra.Command, c *api.Clip) {

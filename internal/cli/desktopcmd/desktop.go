@@ -99,7 +99,7 @@ standard output where that is no terminal. The format follows FILE's ending: png
 (also jpg), raw (rows of blue, green, red and a byte without meaning).
 ` + desktopHelp,
 		Example: `  carrel desktop screenshot dev -o now.png
-  carrel desktop screenshot dev --window 0x600007 --fit 1280x800 --cursor -o window.jpeg
+  carrel desktop screenshot dev --window 0x600007 --fit 1280x800 -o window.jpeg
   carrel desktop screenshot dev --area 0,0,400,300 | display`,
 		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -145,7 +145,7 @@ standard output where that is no terminal. The format follows FILE's ending: png
 	cmd.Flags().StringVar(&s.Since, "since", "", "write nothing if the pixels are those of this token (--json tells it)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what it shows as JSON")
 	cmdline.NotEmpty(cmd, "output", "window", "area", "fit", "format")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func screenCommand(env *cmdenv.Env) *cobra.Command {
@@ -208,7 +208,7 @@ while, with --changes until something else is seen.
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait at most so long (default 30s)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print size and pointer as JSON")
 	cmdline.OneOf(cmd, "still", "changes")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func recordCommand(env *cmdenv.Env) *cobra.Command {
@@ -237,7 +237,7 @@ desktop's walls.
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file")
 	cmd.Flags().IntVar(&r.FPS, "fps", 0, "frames a second, 1 to 60 (default 10)")
 	cmd.Flags().DurationVar(&limit, "for", 0, "end it after so long")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // record copies a video until it is enough: then what has been painted is still written.

@@ -40,7 +40,7 @@ from it. A workspace has one that was started with --display virtual.
 	for _, c := range verbs() {
 		children = append(children, c.Make(env))
 	}
-	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, children...))
+	return cmdline.Group(cmd, children...)
 }
 
 // verbs are what can be done with a desktop.

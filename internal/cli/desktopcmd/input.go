@@ -75,7 +75,7 @@ func clickCommand(env *cmdenv.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&move, "move", false, "only move the pointer there")
 	cmd.Flags().StringVar(&s.Keys, "keys", "", "held meanwhile, as ctrl+shift")
 	cmdline.OneOf(cmd, "double", "count")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func dragCommand(env *cmdenv.Env) *cobra.Command {
@@ -102,7 +102,7 @@ func dragCommand(env *cmdenv.Env) *cobra.Command {
 	cmd.Flags().IntVar(&s.Button, "button", 1, "1 left, 2 middle, 3 right")
 	cmd.Flags().DurationVar(&takes, "for", 0, "how long it takes (default 200ms)")
 	cmd.Flags().StringVar(&s.Keys, "keys", "", "held meanwhile, as ctrl+shift")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func scrollCommand(env *cmdenv.Env) *cobra.Command {
@@ -129,7 +129,7 @@ func scrollCommand(env *cmdenv.Env) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&at, "at", "", "there: X,Y")
 	cmd.Flags().StringVar(&s.Keys, "keys", "", "held meanwhile, as ctrl")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func keyCommand(env *cmdenv.Env) *cobra.Command {
@@ -153,7 +153,7 @@ Return, Escape, Tab, F5, PageUp, a, ctrl+shift+t, alt+F4. The names of X work to
 	}
 	cmd.Flags().IntVar(&s.Count, "count", 1, "how often, all of them")
 	cmd.Flags().DurationVar(&hold, "hold", 0, "hold each down for so long")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // maxTyped is how much text goes into one request, which is a line.
@@ -193,7 +193,7 @@ key Return.
 		},
 		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // typedPart is as much of a text as goes into one request, cut between characters.
@@ -217,8 +217,9 @@ other comes between them. The first mistake ends it. An input is an object with 
 move, click, press, release, drag, scroll, key, type or pause, and "at", "from",
 "button", "count", "direction", "keys", "text", "millis" as far as it takes them.
 ` + desktopHelp,
-		Example: `  echo '[{"do":"click","at":[400,300]},{"do":"type","text":"hello"},{"do":"key","keys":"Return"}]' | carrel desktop input dev`,
-		Args:    cmdline.OneArg("a workspace"),
+		Example: `  echo '[{"do":"click","at":[400,300]},{"do":"type","text":"hello"}]' |
+    carrel desktop input dev`,
+		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := cmdenv.ReadText(env.In)
 			if err != nil {
@@ -232,7 +233,7 @@ move, click, press, release, drag, scroll, key, type or pause, and "at", "from",
 		},
 		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func computerCommand(env *cmdenv.Env) *cobra.Command {
@@ -302,5 +303,5 @@ and type_text work as well.
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write the picture to this file")
 	cmd.Flags().BoolVar(&told, "told", false, "print the size of the pictures")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer as JSON")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }

@@ -47,7 +47,7 @@ desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display 
 	cmd.Flags().Uint16Var(&w.Port, "port", 0, "listen on this port of 127.0.0.1 (default the first free one from 5910 on)")
 	cmd.Flags().BoolVar(&w.ViewOnly, "view-only", false, "look only, also while you have taken over")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print address and password as JSON, on one line")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // watch stays as long as the person wants to watch: the right to ends with it.

@@ -69,7 +69,7 @@ with --gone until none is any more.
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait at most so long (default 30s)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print them as JSON")
 	cmdline.NotEmpty(cmd, "title", "class", "app", "window")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func windowState(w *api.Window) string {
@@ -131,5 +131,5 @@ carrel desktop windows.
 		},
 		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }

@@ -39,7 +39,8 @@ Exit status:
   125  it cannot; another engine may hold some policies: carrel explain says which`,
 		Example: `  carrel doctor
   carrel doctor --fresh --json
-  carrel doctor --print-apparmor --path /usr/local/bin/carrel | sudo tee /etc/apparmor.d/carrel
+  carrel doctor --print-apparmor --path /usr/local/bin/carrel \
+    | sudo tee /etc/apparmor.d/carrel
   sudo apparmor_parser -r /etc/apparmor.d/carrel`,
 		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,7 +67,7 @@ Exit status:
 	cmd.Flags().StringVar(&path, "path", "", "with --print-apparmor: the program that the profile is for")
 	cmdline.OneOf(cmd, "json", "print-apparmor")
 	cmdline.OneOf(cmd, "fresh", "print-apparmor")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // printProfile prints the profile for the program at path, or for this one.
@@ -91,7 +92,7 @@ func examine(env *cmdenv.Env, r doctor.Report, asJSON bool) error {
 			return err
 		}
 	} else {
-		printReport(env.Out, r)
+		printReport(env.Out, r, env.Paint(env.Out))
 	}
 	if !r.Ready {
 		return fmt.Errorf("carrel run has no walls of its own here: %s\nhint: another engine may hold what you want, with less; `carrel explain` shows which", strings.Join(r.Lacking(), ", "))
@@ -101,7 +102,7 @@ func examine(env *cmdenv.Env, r doctor.Report, asJSON bool) error {
 
 // printReport lists the checks, and below each that is not ok what follows
 // from it and what to do.
-func printReport(w io.Writer, r doctor.Report) {
+func printReport(w io.Writer, r doctor.Report, paint show.Paint) {
 	t := &show.Table{}
 	for _, c := range r.Checks {
 		t.Row(string(c.Status), c.Name, c.Found)
@@ -110,8 +111,17 @@ func printReport(w io.Writer, r doctor.Report) {
 	t.Print(&lines, "")
 	i := 0
 	for line := range strings.Lines(lines.String()) {
-		fmt.Fprint(w, line)
-		if c := r.Checks[i]; c.Status != doctor.OK {
+		c := r.Checks[i]
+		status := string(c.Status)
+		colour := paint.Red
+		switch c.Status {
+		case doctor.OK:
+			colour = paint.Green
+		case doctor.Weak:
+			colour = paint.Yellow
+		}
+		fmt.Fprint(w, colour(status)+strings.TrimPrefix(line, status))
+		if c.Status != doctor.OK {
 			printAdvice(w, c)
 		}
 		i++

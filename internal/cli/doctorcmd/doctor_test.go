@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carrel/internal/doctor"
+	"carrel/internal/show"
 )
 
 // TestPrintReport: below each check that is not ok stands its own advice, and the last line
@@ -28,7 +29,7 @@ func TestPrintReport(t *testing.T) {
 		{"kept answers", doctor.Report{Kept: 2, Checks: []doctor.Check{kernel}}, []string{"2 answers", "--fresh"}, nil},
 	} {
 		var out strings.Builder
-		printReport(&out, c.report)
+		printReport(&out, c.report, show.Paint{})
 		rest := out.String()
 		for _, want := range c.want {
 			_, after, ok := strings.Cut(rest, want)

@@ -38,7 +38,7 @@ carrel purge removes it now.
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // state is the state directory, also where there is none yet.

@@ -50,7 +50,7 @@ It asks before it does so; --yes says yes. Nothing that is in use is removed.
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	cmdline.OneOf(cmd, "project", "gone", "all")
 	cmdline.NotEmpty(cmd, "project")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func purge(env *cmdenv.Env, f *purgeFlags) error {

@@ -3,7 +3,6 @@ package historycmd
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 	"carrel/internal/stepview"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 type diffFlags struct {
@@ -46,7 +44,7 @@ there are colours on a terminal, unless NO_COLOR is set.
 	cmd.Flags().StringVar(&f.path, "path", "", "only this path and what is in it")
 	cmd.Flags().BoolVar(&f.stat, "stat", false, "only how many lines of each file")
 	cmdline.NotEmpty(cmd, "path")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // diffJSON is a diff for programs.
@@ -86,8 +84,7 @@ func diffText(env *cmdenv.Env, f *diffFlags, args []string) (*api.LeftOut, error
 	if err != nil {
 		return nil, err
 	}
-	to, isFile := env.Out.(*os.File)
-	f.colour = isFile && term.IsTerminal(int(to.Fd())) && env.Getenv("NO_COLOR") == ""
+	f.colour = env.Paint(env.Out).On()
 	told, unread := 0, make(map[string]bool)
 	for _, s := range steps {
 		all := slices.DeleteFunc(s.Changes(), func(c steplog.PathChange) bool {

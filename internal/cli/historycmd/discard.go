@@ -45,7 +45,7 @@ agent has started may not. While a run goes on nothing is removed.
 	cmdline.OneOf(cmd, "before", "all")
 	cmdline.NotEmpty(cmd, "before")
 	f.register(cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func discardSteps(env *cmdenv.Env, f *discardFlags, args []string) error {

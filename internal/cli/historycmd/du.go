@@ -38,7 +38,7 @@ at the end of the list go first. ` + "`carrel history du`" + ` shows each step o
 	}
 	cmd.Flags().BoolVar(&exact, "exact", false, "look at every file that is kept, and correct the estimates")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // duJSON is what the histories of all projects take.

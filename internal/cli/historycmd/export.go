@@ -46,7 +46,7 @@ Exit status:
 	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "the file to write; standard output without it")
 	cmdline.NotEmpty(cmd, "project", "output")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func exportStep(env *cmdenv.Env, f *exportFlags, name string) error {

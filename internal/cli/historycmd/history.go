@@ -50,7 +50,7 @@ something is one, and so is every undo. ` + "`carrel show STEP`" + ` lists what 
 	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
 	cmdline.CompleteFlag(cmd, "last", cobra.NoFileCompletions)
 	cmd.AddCommand(storeCommands(env)...)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func (f *historyFlags) register(cmd *cobra.Command) {
@@ -169,7 +169,7 @@ D removed, "mode" where only mode, owner, times or attributes are others, and
 	}
 	f.register(cmd)
 	f.registerTellAs(cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func showStep(env *cmdenv.Env, f *historyFlags, name string) error {

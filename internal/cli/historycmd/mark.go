@@ -38,7 +38,7 @@ func stepCommand(env *cmdenv.Env) *cobra.Command {
 	}
 	end.Flags().BoolVar(&f.all, "all", false, "whatever step is open")
 	f.registerEvent(end)
-	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
+	return cmdline.Group(&cobra.Command{
 		Use:   "step",
 		Short: "Inside a workspace: say where a step of the history begins and ends",
 		Long: `Says, from inside a workspace, where a step of its history begins and ends, as
@@ -48,7 +48,7 @@ overlap are one.
 ` + cmdline.PlainStatus,
 		Example: `  carrel step begin --label 'npm install'
   carrel step end`,
-	}, begin, end))
+	}, begin, end)
 }
 
 type markFlags struct {

@@ -42,7 +42,7 @@ Exit status:
 		RunE: func(*cobra.Command, []string) error { return verifyHistory(env, f) },
 	}
 	f.register(cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // verifiedJSON is what a verification found.
@@ -140,7 +140,7 @@ cost nothing.
 		RunE: func(*cobra.Command, []string) error { return printUsage(env, f) },
 	}
 	f.register(cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // usageJSON says where the bytes of a history are.
@@ -247,7 +247,7 @@ itself when a run ends. The newest step always stays.
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVarP(&dry, "dry-run", "d", false, "say what would be removed, and remove nothing")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func collectGarbage(env *cmdenv.Env, f *historyFlags, dry bool) error {

@@ -65,7 +65,7 @@ you or another program changed it afterwards: all such paths are listed, and
 	cmdline.OneOf(cmd, "to", "step")
 	cmdline.NotEmpty(cmd, "to", "step", "path")
 	f.registerUndo(cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func redoCommand(env *cmdenv.Env) *cobra.Command {
@@ -81,7 +81,7 @@ func redoCommand(env *cmdenv.Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return undoSteps(env, f, args, true) },
 	}
 	f.registerUndo(cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func (f *undoFlags) registerUndo(cmd *cobra.Command) {

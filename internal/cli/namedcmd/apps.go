@@ -76,7 +76,7 @@ func appCommand(env *cmdenv.Env, op, short, long, example string, limit bool, te
 	if limit {
 		cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time, with status 124; 0 for never")
 	}
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func waitCommand(env *cmdenv.Env) *cobra.Command {
@@ -98,15 +98,21 @@ func logsCommand(env *cmdenv.Env) *cobra.Command {
 	req := api.Request{Op: api.OpLogs}
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "logs NAME APP [flags]",
+		Use:   "logs NAME [APP] [flags]",
 		Short: "Print what an app has written",
 		Long: `Prints the output of an app that was launched, standard output to standard output
 and the rest to standard error, as it was written: on a terminal what could do harm
 is escaped. The newest 8 MiB of each are kept, also after the workspace has stopped.
+APP may be left out where the workspace has one.
 ` + cmdline.PlainStatus,
-		Example: "  carrel logs dev server --tail 4096\n  carrel logs dev server --follow --stream stderr",
-		Args:    cmdline.TwoArgs("an app"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return printLogs(cmd.Context(), env, args, req, asJSON) },
+		Example: "  carrel logs dev\n  carrel logs dev server --tail 4096\n  carrel logs dev server --follow --stream stderr",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
+			}
+			return cmdline.TwoArgs("an app")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return printLogs(cmd.Context(), env, args, req, asJSON) },
 
 		ValidArgsFunction: target.CompleteApp(env),
 	}
@@ -116,7 +122,7 @@ is escaped. The newest 8 MiB of each are kept, also after the workspace has stop
 	cmd.Flags().Uint64Var(&req.Since, "since", 0, "only from this place on, as --json tells it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each piece as one JSON value a line")
 	cmdline.CompleteFlag(cmd, "stream", cobra.FixedCompletions([]string{api.StreamStdout, api.StreamStderr}, cobra.ShellCompDirectiveNoFileComp))
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func printLogs(ctx context.Context, env *cmdenv.Env, args []string, req api.Request, asJSON bool) error {
@@ -141,15 +147,44 @@ func printLogs(ctx context.Context, env *cmdenv.Env, args []string, req api.Requ
 		if err := target.StoppedSame(env, "logs", args[0]); err != nil {
 			return err
 		}
-		return named.Logs(ctx, statedir.Path(env.Getenv), args[0], args[1], req, tell)
+		d, err := target.Desk(ctx, env, args[0])
+		if err != nil {
+			return err
+		}
+		app, err := appOf(args, d.Apps)
+		if err != nil {
+			return err
+		}
+		return named.Logs(ctx, statedir.Path(env.Getenv), args[0], app, req, tell)
 	}
-	req.App = args[1]
+	var apps []api.App
+	if len(args) == 1 {
+		if apps, err = e.Apps(ctx); err != nil {
+			return err
+		}
+	}
+	if req.App, err = appOf(args, apps); err != nil {
+		return err
+	}
 	return e.Stream(ctx, req, func(r api.Reply) error {
 		if r.Output == nil {
 			return nil
 		}
 		return tell(r.Output)
 	})
+}
+
+// appOf gives the app that arguments name, or the only one that there is.
+func appOf(args []string, apps []api.App) (string, error) {
+	switch {
+	case len(args) > 1:
+		return args[1], nil
+	case len(apps) == 1:
+		return apps[0].ID, nil
+	case len(apps) == 0:
+		return "", fmt.Errorf("nothing was started in %s", args[0])
+	}
+	return "", fmt.Errorf("%s has %d apps; name one\nhint: `carrel apps %s` lists them", args[0], len(apps), args[0])
 }
 
 // writeSafely prints bytes from inside: escaped where a terminal shows them.
@@ -183,7 +218,7 @@ are never among them, only sizes. They are there after the workspace has stopped
 	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on with what happens")
 	cmd.Flags().Uint64Var(&req.Since, "since", 0, "only those after this number")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each as one JSON value a line")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func printEvents(ctx context.Context, env *cmdenv.Env, name string, req api.Request, asJSON bool) error {

@@ -33,5 +33,5 @@ addresses, and for the reason of a refusal.
 			return inside.Connect(args[0], args[1], env.In, env.Out)
 		},
 	}
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }

@@ -69,7 +69,7 @@ the id is printed, carrel approvals ID says what became of it.
 	cmd.Flags().StringVar(&reason, "reason", "", "say why; it is shown to those who are refused")
 	cmd.Flags().BoolVar(&ask, "ask", false, "file it for a person to approve, instead of changing it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the control as JSON; with --ask the approval")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func changeControl(ctx context.Context, env *cmdenv.Env, name string, req api.Request, asJSON bool) error {

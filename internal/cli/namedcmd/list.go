@@ -45,7 +45,7 @@ lists everything that runs, also what carrel run has started.
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // lookCommand is a command that shows something of one workspace, running or stopped.
@@ -66,7 +66,7 @@ func lookCommand(env *cmdenv.Env, use, short, long, example string, tell func(d 
 		ValidArgsFunction: target.CompleteDesk(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func statusCommand(env *cmdenv.Env) *cobra.Command {
@@ -120,7 +120,7 @@ alone.
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // rmCommand is cleanup of one workspace, by the name that containers have taught.
@@ -231,5 +231,5 @@ does. The history of the project stays.
 		ValidArgsFunction: target.CompleteDesk(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was removed as JSON")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }

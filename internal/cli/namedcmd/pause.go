@@ -92,7 +92,7 @@ func holdCommand(env *cmdenv.Env, op, short, long, done string) *cobra.Command {
 	if op == api.OpPause {
 		cmd.Flags().StringVar(&reason, "reason", "", "with --project: say why; it is shown to those who are refused")
 	}
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // held is what pause, resume and stop print as JSON.
@@ -135,7 +135,7 @@ beginning; inside a workspace that stays it may be left out.
 		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func sayStopped(env *cmdenv.Env, e supervisor.Entry, err error) error {

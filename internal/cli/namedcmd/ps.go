@@ -33,7 +33,7 @@ Projects that are paused are named below.
 		RunE: func(cmd *cobra.Command, _ []string) error { return listRunning(cmd.Context(), env, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func listRunning(ctx context.Context, env *cmdenv.Env, asJSON bool) error {

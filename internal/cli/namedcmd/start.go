@@ -63,7 +63,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	cmd.Flags().BoolVar(&f.passing, "keep-nothing", false, "with --ends-with: when that process ends, keep only the audit log")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
 	policyflags.RegisterCompletions(env, cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // started is what `carrel start --json` prints.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/policy"
 
@@ -59,11 +60,33 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Engine, "engine", "", "what makes the walls: auto (default), namespaces, bubblewrap or landlock")
 	fs.BoolVar(&f.JSON, "json", false, "print the result as JSON on standard error when the command has ended")
 	fs.StringVar(&f.Permissions, "permissions", "", "ceiling file: the most that may be granted")
+	groupFlags(fs)
+}
+
+// flagGroups are the headings of help, and the flags under each.
+var flagGroups = map[string]string{
+	cmdline.FlagsCommon:  "read write deny network allow-host publish env timeout no-prompts json",
+	cmdline.FlagsFiles:   "protect home secrets history device",
+	cmdline.FlagsNetwork: "deny-host on-unknown host-port unix-socket",
+	cmdline.FlagsLimits:  "memory pids display size",
+	cmdline.FlagsPolicy:  "preset permissions persona agent-home backend engine nested",
+}
+
+// groupFlags puts those that a command has under their headings.
+func groupFlags(fs *pflag.FlagSet) {
+	for title, names := range flagGroups {
+		for _, name := range strings.Fields(names) {
+			if f := fs.Lookup(name); f != nil {
+				f.Annotations = map[string][]string{cmdline.FlagGroup: {title}}
+			}
+		}
+	}
 }
 
 // RegisterNoPrompts is for the commands that may start an agent.
 func (f *Flags) RegisterNoPrompts(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.NoPrompts, "no-prompts", false, "start the agent with its own permission questions off, this time; agents.prompts_off in your configuration: always")
+	groupFlags(fs)
 }
 
 // Request gives the command line's layer. Values are checked by the decision,

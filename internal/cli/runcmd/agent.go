@@ -53,7 +53,7 @@ what stands before the first -- has to be flags of carrel, or nothing is started
 	f.Register(cmd.Flags())
 	f.RegisterNoPrompts(cmd.Flags())
 	policyflags.RegisterCompletions(env, cmd)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // splitWords parts the words behind an agent's name: flags of ours, and the agent's own

@@ -46,7 +46,7 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 		},
 		ValidArgsFunction: target.CompleteApp(env),
 	}
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func attachTo(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, app string) error {

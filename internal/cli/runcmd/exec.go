@@ -71,7 +71,7 @@ on, and when its caller is gone it is ended.
 	cmdline.CommandAfterName(cmd)
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give it a terminal (default: if this is one)")
 	cmd.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "give it pipes")
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 // execIn runs a command in a workspace and ends as it ended.
@@ -115,7 +115,7 @@ status. --desktop-file starts what a .desktop launcher names, without a shell.
 ` + cmdline.CommandStatus,
 		Example: `  carrel launch dev --name server -- npm run dev
   carrel launch dev --wait exit -- make
-  carrel launch dev --desktop-file /usr/share/applications/org.gnome.gedit.desktop`,
+  carrel launch dev --desktop-file /usr/share/applications/gedit.desktop`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			workspace, argv := cmdline.NameAndCommand(cmd, args)
 			return launchIn(env, cmd, f, workspace, argv, name, wait, desktopFile)
@@ -128,7 +128,7 @@ status. --desktop-file starts what a .desktop launcher names, without a shell.
 	cmd.Flags().StringVar(&wait, "wait", "none", "return when it has started (none) or ended (exit)")
 	cmd.Flags().StringVar(&desktopFile, "desktop-file", "", "start what this .desktop launcher names; further words are its files")
 	cmdline.CompleteFlag(cmd, "wait", cobra.FixedCompletions([]string{"none", "exit"}, cobra.ShellCompDirectiveNoFileComp))
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func launchIn(env *cmdenv.Env, cmd *cobra.Command, f *commandFlags, workspace string, argv []string, name, wait, desktopFile string) error {

@@ -64,7 +64,7 @@ func tellDenials(env *cmdenv.Env, r *api.Result) {
 }
 
 func tellDenial(env *cmdenv.Env, message, hint string) {
-	fmt.Fprintf(env.Err, "carrel: denied: %s\n", show.OneLine(message))
+	fmt.Fprintln(env.Err, env.Paint(env.Err).Red("carrel: denied: "+show.OneLine(message)))
 	if hint != "" {
 		fmt.Fprintf(env.Err, "carrel:   hint: %s\n", show.OneLine(hint))
 	}

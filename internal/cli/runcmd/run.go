@@ -36,7 +36,7 @@ short forms of this command: carrel claude, see carrel help claude.
 		Example: `  carrel run -- make test
   carrel run --no-prompts -- claude
   carrel run --network local --deny '**/*.pem' -- npm test
-  carrel run --allow-host preset:npm --allow-host '*.example.com:443' -- npm install
+  carrel run --allow-host preset:npm --allow-host '*.example.com' -- npm install
   carrel run --publish 5173 --host-port 5432 -- npm run dev
   carrel run --read ~/reference --timeout 10m -- codex exec "explain this"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -145,7 +145,7 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 // moment before the command owns the screen.
 func announce(env *cmdenv.Env, p *decide.Decision) {
 	for _, w := range p.Announcements() {
-		fmt.Fprintf(env.Err, "carrel: %s\n", show.Escape(w))
+		fmt.Fprintln(env.Err, env.Paint(env.Err).Yellow("carrel: "+show.Escape(w)))
 	}
 }
 
@@ -247,7 +247,7 @@ func tellListed(env *cmdenv.Env, r *api.Result, risky []string) {
 		fmt.Fprintf(env.Err, "carrel: made or changed inside: %d more of the kind; `carrel run --json` names them all\n", more)
 	}
 	for _, name := range r.Born {
-		fmt.Fprintf(env.Err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", show.OneLine(name))
+		fmt.Fprintln(env.Err, env.Paint(env.Err).Red("carrel: WARNING: "+show.OneLine(name)+" was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here"))
 	}
 	for _, name := range slices.DeleteFunc(slices.Clone(risky), born) {
 		fmt.Fprintf(env.Err, "carrel: look at %s: it can make programs outside run code\n", show.OneLine(name))

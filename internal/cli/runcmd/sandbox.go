@@ -45,7 +45,8 @@ result there when the command has ended, --result-fd writes it to another
 descriptor.
 ` + cmdline.CommandStatus,
 		Example: `  carrel sandbox --policy policy.json -- make test
-  carrel sandbox --policy-fd 3 --result-fd 4 -- ./build 3<policy.json 4>result.json
+  carrel sandbox --policy-fd 3 --result-fd 4 -- ./build \
+    3<policy.json 4>result.json
   carrel-sandbox --policy policy.json -- true`,
 		RunE: func(cmd *cobra.Command, args []string) error { return sandbox(env, cmd, f, args) },
 	}
@@ -60,7 +61,7 @@ descriptor.
 	cmdline.NotEmpty(cmd, "policy")
 	cmdline.CompleteFlag(cmd, "policy-fd", cobra.NoFileCompletions)
 	cmdline.CompleteFlag(cmd, "result-fd", cobra.NoFileCompletions)
-	return cmdline.ExplainFlagErrors(cmd)
+	return cmd
 }
 
 func sandbox(env *cmdenv.Env, cmd *cobra.Command, f *sandboxFlags, argv []string) error {

@@ -25,7 +25,7 @@ ends, whether it is attached or not.
   carrel terminal send dev 3f2a91c0 --text 'make test' Enter
   carrel terminal read dev 3f2a91c0`,
 	}
-	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, terminalStartCommand(env), terminalReadCommand(env), terminalSendCommand(env)))
+	return cmdline.Group(cmd, terminalStartCommand(env), terminalReadCommand(env), terminalSendCommand(env))
 }
 
 func terminalStartCommand(env *cmdenv.Env) *cobra.Command {
