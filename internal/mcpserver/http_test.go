@@ -124,8 +124,9 @@ func TestSessionsAreCounted(t *testing.T) {
 		return r.StatusCode, r.Header.Get("Mcp-Session-Id")
 	}
 	const (
-		begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
-		ping  = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+		begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+			`"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+		ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
 	)
 	var session string
 	for i := range maxSessions {
