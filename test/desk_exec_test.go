@@ -167,7 +167,7 @@ func TestDeskLogs(t *testing.T) {
 		t.Errorf("wait for what has ended: %s", r)
 	}
 	look := func(when string) {
-		if r := s.do("logs"); r.code != 125 || !strings.Contains(r.err, "apps; name one") {
+		if r := s.do("logs"); r.code != 125 || !strings.Contains(r.err, "launched apps; name one") {
 			t.Errorf("%s: logs of one of several apps: %s", when, r)
 		}
 		for flags, want := range map[string]string{"": "out\nlast\n", "--stream stdout": "out\nlast\n", "--stream stderr": "", "--tail 5": "last\n", "--since 4": "last\n", "--follow": "out\nlast\n"} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"carrel/internal/api"
@@ -103,7 +104,7 @@ func logsCommand(env *cmdenv.Env) *cobra.Command {
 		Long: `Prints the output of an app that was launched, standard output to standard output
 and the rest to standard error, as it was written: on a terminal what could do harm
 is escaped. The newest 8 MiB of each are kept, also after the workspace has stopped.
-APP may be left out where the workspace has one.
+APP may be left out where only one was launched.
 ` + cmdline.PlainStatus,
 		Example: "  carrel logs dev\n  carrel logs dev server --tail 4096\n  carrel logs dev server --follow --stream stderr",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -174,17 +175,20 @@ func printLogs(ctx context.Context, env *cmdenv.Env, args []string, req api.Requ
 	})
 }
 
-// appOf gives the app that arguments name, or the only one that there is.
+// appOf gives the app that arguments name, or the only one that was launched: the output
+// of others is not kept.
 func appOf(args []string, apps []api.App) (string, error) {
-	switch {
-	case len(args) > 1:
+	if len(args) > 1 {
 		return args[1], nil
-	case len(apps) == 1:
-		return apps[0].ID, nil
-	case len(apps) == 0:
-		return "", fmt.Errorf("nothing was started in %s", args[0])
 	}
-	return "", fmt.Errorf("%s has %d apps; name one\nhint: `carrel apps %s` lists them", args[0], len(apps), args[0])
+	apps = slices.DeleteFunc(slices.Clone(apps), func(a api.App) bool { return a.Kind != api.AppLaunched })
+	switch len(apps) {
+	case 0:
+		return "", fmt.Errorf("nothing was launched in %s", args[0])
+	case 1:
+		return apps[0].ID, nil
+	}
+	return "", fmt.Errorf("%s has %d launched apps; name one\nhint: `carrel apps %s` lists them", args[0], len(apps), args[0])
 }
 
 // writeSafely prints bytes from inside: escaped where a terminal shows them.
