@@ -143,3 +143,18 @@ func TestAccessOf(t *testing.T) {
 		})
 	}
 }
+
+// TestLongWords: the text form cuts a word that would fill the terminal, and the answer
+// keeps it.
+func TestLongWords(t *testing.T) {
+	long := "{" + strings.Repeat("é", 200) + "}"
+	x := &Answer{Command: []api.Text{"claude", "--settings", api.Text(long)}}
+	var out strings.Builder
+	x.printHead(&out)
+	if text := out.String(); !strings.Contains(text, "claude --settings") || !strings.Contains(text, "ééé...") || strings.Contains(text, long) {
+		t.Errorf("%s", text)
+	}
+	if string(x.Command[2]) != long {
+		t.Errorf("the answer has %q", x.Command[2])
+	}
+}

@@ -3,7 +3,9 @@ package explain
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"carrel/internal/api"
 	"carrel/internal/decide"
@@ -39,13 +41,26 @@ func (x *Answer) Print(w io.Writer, plan bool) {
 	}
 }
 
+// shortened cuts words that would fill the terminal, as the settings that agents are
+// handed; --json and --plan have all of them.
+func shortened(words []api.Text) []api.Text {
+	const most, kept = 60, 40
+	out := slices.Clone(words)
+	for i, w := range out {
+		if r := []rune(string(w)); len(r) > most && utf8.ValidString(string(w)) {
+			out[i] = api.Text(string(r[:kept]) + "...")
+		}
+	}
+	return out
+}
+
 func (x *Answer) printHead(w io.Writer) {
 	t := &show.Table{}
 	t.Row("project", string(x.Project))
 	if x.Cwd != x.Project {
 		t.Row("directory", string(x.Cwd))
 	}
-	t.Row("command", show.Words(x.Command))
+	t.Row("command", show.Words(shortened(x.Command)))
 	if x.Preset != "" {
 		t.Row("preset", x.Preset)
 	}

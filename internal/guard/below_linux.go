@@ -64,7 +64,7 @@ func (d *Decider) searchBelow(at int, name string, p Pair) (v broker.Verdict, re
 		return v, false
 	}
 	r, _ := parted(hit.From.Decision(), hit.To.Decision())
-	return d.refusal(hit.Name, "protected: "+RuleText(r)+", below what is moved", SourceOf(r), ""), true
+	return byRule(d.refusal(hit.Name, "protected: "+RuleText(r)+", below what is moved", SourceOf(r), ""), r), true
 }
 
 // Below goes through a directory until something is found, nil for nothing; with

@@ -153,11 +153,11 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		if r := l.Rule; r != nil && r.Source.Layer == policy.LayerDefault && r.Path != "" {
 			return d.refusal(at, r.Source.Text, "default", r.Path)
 		}
-		return d.refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), "")
+		return byRule(d.refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
 	case l.Protected:
-		return d.refusal(at, "protected: "+RuleText(l.Rule), SourceOf(l.Rule), "")
+		return byRule(d.refusal(at, "protected: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
 	case l.Access != policy.Write && !slices.ContainsFunc(d.c.Write, func(w string) bool { return pathname.Within(at, w) }):
-		return d.refusal(at, "read-only: "+RuleText(l.Rule), SourceOf(l.Rule), at)
+		return byRule(d.refusal(at, "read-only: "+RuleText(l.Rule), SourceOf(l.Rule), at), l.Rule)
 	case d.c.Exact || d.granted(at, l.Rule):
 		return broker.Verdict{Allowed: true}
 	}
@@ -241,7 +241,7 @@ func (d *Decider) guard(ch *broker.Change, at string) *policy.Rule {
 // workspace's own.
 func (d *Decider) reading(at string) broker.Verdict {
 	if l := d.c.Policy.Lookup(at); l.Access == policy.Deny && l.Rule != nil && l.Rule.Glob != "" {
-		return d.refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), "")
+		return byRule(d.refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
 	}
 	return broker.Verdict{Allowed: true}
 }
@@ -423,6 +423,18 @@ func (d *Decider) refusal(at, rule, source, write string) broker.Verdict {
 	v := broker.Verdict{Rule: rule, Source: source, Hint: "leave out the rule"}
 	if write != "" {
 		v.Hint = "--write " + write
+	}
+	return v
+}
+
+// byRule puts the hint into a refusal by a rule. Whoever runs the command cannot widen what
+// the operator's file or a ceiling says, so the hint names no flag there.
+func byRule(v broker.Verdict, r *policy.Rule) broker.Verdict {
+	switch {
+	case r != nil && r.Source.Layer == policy.LayerOperator:
+		v.Hint = "no flag widens it: the operator's file decides this"
+	case r != nil && r.Source.Layer == policy.LayerCeiling:
+		v.Hint = "no flag widens it: the ceiling decides this"
 	}
 	return v
 }

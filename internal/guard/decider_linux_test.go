@@ -76,3 +76,31 @@ func TestDirectoriesWithoutCase(t *testing.T) {
 		}
 	}
 }
+
+// TestHintOfRule: a refusal by a rule that the person cannot take away names nothing that
+// the person can do.
+func TestHintOfRule(t *testing.T) {
+	dir := t.TempDir()
+	rule := policy.FileRequest{Place: dir + "/*.pem", Glob: true, Access: policy.Deny}
+	for layer, want := range map[policy.LayerKind]string{
+		policy.LayerOperator:    "no flag widens it: the operator's file decides this",
+		policy.LayerCommandLine: "leave out the rule",
+		policy.LayerUser:        "leave out the rule",
+	} {
+		rule.Source = policy.Source{Layer: layer, Text: "deny"}
+		eff, err := policy.Decide(policy.Scope{Cwd: dir, Project: dir, Home: "/nohome", Tmp: "/tmp"}, nil, []policy.Layer{
+			{Kind: layer, Request: policy.Request{Files: []policy.FileRequest{rule}}}, policy.Defaults(policy.Agent)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := New(Config{Policy: eff, Project: dir, Roots: []string{dir}})
+		for _, v := range []broker.Verdict{
+			d.reading(dir + "/a.pem"),
+			d.Decide(&broker.Change{Op: broker.OpCreate, Path: dir + "/a.pem", Dir: -1, ToDir: -1}),
+		} {
+			if v.Allowed || v.Hint != want {
+				t.Errorf("layer %v: %+v, want the hint %q", layer, v, want)
+			}
+		}
+	}
+}

@@ -49,7 +49,7 @@ func tellDenials(env *cmdenv.Env, r *api.Result) {
 			"list one: --allow-host NAME:PORT, carrel allow NAME:PORT for this project, or carrel net allow NAME:PORT while it runs")
 	}
 	if len(usage) > 0 {
-		tellDenial(env, "not reached, and nothing needs them: "+few(usage)+" (how programs are used, and their errors)", "")
+		tellDenial(env, "not reached, and nothing needs them: "+few(usage)+" (how programs are used, their errors, newer versions)", "")
 	}
 	if r.History == string(policy.HistoryOff) {
 		fmt.Fprintf(env.Err, "carrel: history off: changes were not recorded, and names that a rule protects or denies but that did not exist could be made\n")
