@@ -37,7 +37,9 @@ there are colours on a terminal, unless NO_COLOR is set.
   carrel diff 12 --stat
   carrel diff 9..12 --path src`,
 		Args: cmdline.MaximumArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return printDiff(env, f, args) },
+
+		ValidArgsFunction: cmdline.FirstArg(completeStep(env, &f.historyFlags)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return printDiff(env, f, args) },
 	}
 	f.register(cmd)
 	f.registerTellAs(cmd)
@@ -121,14 +123,9 @@ func diffText(env *cmdenv.Env, f *diffFlags, args []string) (*api.LeftOut, error
 
 // diffSteps finds the steps of an argument, oldest first.
 func diffSteps(h *projecthistory.History, args []string) ([]*steplog.Step, error) {
-	list := h.Log.Changes()
 	if len(args) == 0 {
-		for i := len(list) - 1; i >= 0; i-- {
-			if list[i].Net() {
-				return list[i : i+1], nil
-			}
-		}
-		return nil, fmt.Errorf("no steps in %s", show.QuoteIf(h.Project))
+		s, err := newestOr(h, nil)
+		return []*steplog.Step{s}, err
 	}
 	from, to, isRange := strings.Cut(args[0], "..")
 	if isRange && (from == "" || to == "" || strings.Contains(to, "..")) {
@@ -149,7 +146,7 @@ func diffSteps(h *projecthistory.History, args []string) ([]*steplog.Step, error
 		return nil, fmt.Errorf("%q: step %d came before step %d; want the older one first", args[0], last.Number, first.Number)
 	}
 	var out []*steplog.Step
-	for _, s := range list {
+	for _, s := range h.Log.Changes() {
 		if s.Number >= first.Number && s.Number <= last.Number {
 			out = append(out, s)
 		}

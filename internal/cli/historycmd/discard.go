@@ -37,6 +37,8 @@ agent has started may not. While a run goes on nothing is removed.
   carrel discard --before 100 --dry-run
   carrel discard --all --yes`,
 		RunE: func(_ *cobra.Command, args []string) error { return discardSteps(env, f, args) },
+
+		ValidArgsFunction: completeStep(env, &f.historyFlags),
 	}
 	cmd.Flags().StringVar(&f.before, "before", "", "all steps before this one")
 	cmd.Flags().BoolVar(&f.all, "all", false, "all steps, and what cannot be read")
@@ -45,6 +47,7 @@ agent has started may not. While a run goes on nothing is removed.
 	cmdline.OneOf(cmd, "before", "all")
 	cmdline.NotEmpty(cmd, "before")
 	f.register(cmd)
+	stepFlags(env, cmd, &f.historyFlags, "before")
 	return cmd
 }
 

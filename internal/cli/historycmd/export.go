@@ -41,7 +41,9 @@ Exit status:
   carrel history export 12 | tar -t
   carrel history export 12 | tar -x --xattrs -C /tmp/step-12`,
 		Args: cmdline.OneArg("a step"),
-		RunE: func(_ *cobra.Command, args []string) error { return exportStep(env, f, args[0]) },
+
+		ValidArgsFunction: cmdline.FirstArg(completeStep(env, &f.historyFlags)),
+		RunE:              func(_ *cobra.Command, args []string) error { return exportStep(env, f, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "the file to write; standard output without it")

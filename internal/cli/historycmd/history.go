@@ -156,24 +156,26 @@ func asked(h *projecthistory.History, path string) (string, error) {
 func showCommand(env *cmdenv.Env) *cobra.Command {
 	f := &historyFlags{}
 	cmd := &cobra.Command{
-		Use:   "show STEP [flags]",
+		Use:   "show [STEP] [flags]",
 		Short: "List what one step changed",
-		Long: `Lists the paths that a step changed in the end: A added, M changed, R renamed,
+		Long: `Lists the paths that a step, the newest without a number, changed in the end: A added, M changed, R renamed,
 D removed, "mode" where only mode, owner, times or attributes are others, and
 "edit" for what another program wrote and the step destroyed.
 ` + cmdline.PlainStatus,
 		Example: `  carrel show 12
   carrel show 12 --json`,
-		Args: cmdline.OneArg("a step"),
-		RunE: func(cmd *cobra.Command, args []string) error { return showStep(env, f, args[0]) },
+		Args: cmdline.AtMostOne("a step"),
+		RunE: func(cmd *cobra.Command, args []string) error { return showStep(env, f, args) },
+
+		ValidArgsFunction: cmdline.FirstArg(completeStep(env, f)),
 	}
 	f.register(cmd)
 	f.registerTellAs(cmd)
 	return cmd
 }
 
-func showStep(env *cmdenv.Env, f *historyFlags, name string) error {
-	h, s, err := openStep(env, f, name)
+func showStep(env *cmdenv.Env, f *historyFlags, args []string) error {
+	h, s, err := openStep(env, f, args...)
 	if err != nil {
 		return err
 	}
@@ -194,12 +196,12 @@ func showStep(env *cmdenv.Env, f *historyFlags, name string) error {
 }
 
 // openStep opens the history of a project at a step.
-func openStep(env *cmdenv.Env, f *historyFlags, name string) (*projecthistory.History, *steplog.Step, error) {
+func openStep(env *cmdenv.Env, f *historyFlags, name ...string) (*projecthistory.History, *steplog.Step, error) {
 	h, err := f.open(env)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := stepNamed(h, name)
+	s, err := newestOr(h, name)
 	if err != nil {
 		h.Close()
 		return nil, nil, err
@@ -224,6 +226,19 @@ func soFar(env *cmdenv.Env, h *projecthistory.History, s *steplog.Step) {
 }
 
 // stepNamed finds a step by its number.
+// newestOr gives the step of a name, and without one the newest that changed something.
+func newestOr(h *projecthistory.History, name []string) (*steplog.Step, error) {
+	if len(name) > 0 {
+		return stepNamed(h, name[0])
+	}
+	for _, s := range slices.Backward(h.Log.Changes()) {
+		if s.Net() {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("no steps in %s", show.QuoteIf(h.Project))
+}
+
 func stepNamed(h *projecthistory.History, name string) (*steplog.Step, error) {
 	n, err := strconv.ParseUint(name, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {

@@ -57,7 +57,9 @@ you or another program changed it afterwards: all such paths are listed, and
   carrel undo --step 9 --keep-both
   carrel undo --path src/main.go`,
 		Args: cmdline.MaximumArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return undoSteps(env, f, args, false) },
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return undoSteps(env, f, args, false) },
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "take back all steps after this one")
 	cmd.Flags().StringVar(&f.step, "step", "", "take back this step only")
@@ -65,6 +67,7 @@ you or another program changed it afterwards: all such paths are listed, and
 	cmdline.OneOf(cmd, "to", "step")
 	cmdline.NotEmpty(cmd, "to", "step", "path")
 	f.registerUndo(cmd)
+	stepFlags(env, cmd, &f.historyFlags, "to", "step")
 	return cmd
 }
 
@@ -78,7 +81,9 @@ func redoCommand(env *cmdenv.Env) *cobra.Command {
 		Example: `  carrel redo
   carrel redo 2 --dry-run`,
 		Args: cmdline.MaximumArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return undoSteps(env, f, args, true) },
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return undoSteps(env, f, args, true) },
 	}
 	f.registerUndo(cmd)
 	return cmd
