@@ -63,7 +63,7 @@ func testGemini(t *testing.T, p person) {
 	}
 	key := w.storeGeminiKey()
 	r, m = run([]fakemodel.Turn{shell("cat ~/.agents/skills/own/SKILL.md ~/.gemini/notebook ~/.gemini/settings.json; echo; cat ~/.gemini/GEMINI.md; ls ~/.gemini/commands; ls ~/.gemini/tmp/*/chats | wc -l"), {Text: "done"}})
-	if r.code != 0 || len(m.Results()) != 1 || !strings.Contains(m.Results()[0], "the person's own skill\nkept\n"+settings+"\n") || !strings.Contains(m.Results()[0], "\n2\n") || strings.Contains(m.Results()[0], "evil") {
+	if r.code != 0 || len(m.Results()) != 1 || !strings.Contains(m.Results()[0], "the person's own skill\nkept\n"+strings.TrimSuffix(settings, "}")) || !strings.Contains(m.Results()[0], "\n2\n") || strings.Contains(m.Results()[0], "evil") {
 		t.Errorf("the second run: %s %q", r, m.Results())
 	}
 	if keys := m.Keys(); !slices.Equal(keys, []string{key}) {

@@ -6,8 +6,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -285,7 +287,10 @@ func TestDeskAttachedToTheEnd(t *testing.T) {
 		tm := w.openTerminal(w.command(w.bin, s.words("attach", app)...))
 		tm.expect("ready")
 		tm.send("\r")
-		eventually(t, "the program to let go", func() bool { return s.runs("4207") })
+		eventually(t, "the program to let go", func() bool { // and not the shell, which has the number in its words
+			lines := slices.Collect(maps.Values(s.inside()))
+			return slices.ContainsFunc(lines, func(line string) bool { return strings.HasSuffix(line, "sleep 4207") })
+		})
 		s.fine("stop")
 		if got := tm.wait(); got != 137 {
 			t.Errorf("the client ended with %d: %q", got, tm.all())

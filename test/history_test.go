@@ -292,7 +292,6 @@ func TestHistoryRefusals(t *testing.T) {
 		{"undo --frist", "unknown flag: --frist|carrel undo --help"},
 		{"redo", "0 steps can be made again"},
 		{"redo 3", "made again|asked for 3"},
-		{"show", "a step|carrel show"},
 		{"show 99", "step 99|none of this number"},
 		{"show one", `step "one"`},
 		{"diff 1..x", `step "x"`},

@@ -37,9 +37,10 @@ type Options struct {
 	OwnAllowed func(dir string) error            // says why a directory cannot be that
 	OwnRefused func(dir, why, hint string) error // is the refusal of one
 
-	Shared bool          // transcripts and history are the host's
-	By     policy.Source // of that
-	Bare   bool          // nothing can be mounted
+	Shared bool             // transcripts and history are the host's
+	By     policy.Source    // of that
+	Bare   bool             // nothing can be mounted
+	Hooks  agents.StepHooks // of which the private copy gets its part
 
 	Note func(format string, args ...any)
 	Once func(text string) // is a note that is told once, however often it is given
@@ -88,10 +89,11 @@ func (h *Home) places() agents.Places {
 			own = append(own, filepath.Join(home, at))
 		}
 	}
-	return agents.Places{HostHome: h.Host, Private: h.private(), Project: h.Project, Hidden: func(place string) bool {
-		d := h.Lookup(filepath.Join(h.Host, place))
-		return d.Access == policy.Deny && (d.Rule == nil || !slices.ContainsFunc(own, func(at string) bool { return pathname.Within(d.Rule.Path, at) }))
-	}}
+	return agents.Places{HostHome: h.Host, Private: h.private(), Project: h.Project,
+		Added: h.Hooks.Place, Add: h.Hooks.Edit, Hidden: func(place string) bool {
+			d := h.Lookup(filepath.Join(h.Host, place))
+			return d.Access == policy.Deny && (d.Rule == nil || !slices.ContainsFunc(own, func(at string) bool { return pathname.Within(d.Rule.Path, at) }))
+		}}
 }
 
 // those are the logins of the agent that runs here.

@@ -12,9 +12,15 @@ import (
 
 // Start is how an agent is started.
 type Start struct {
-	PromptsOff bool   // without its own questions
-	Steps      string // the program that its hooks mark steps with, as seen inside; "" for no hooks
+	PromptsOff bool // without its own questions
+	Hooks      StepHooks
 }
+
+// StepHooks are the hooks of an agent that make each tool call a step, see [hooks.Pass].
+type StepHooks = hooks.Passed
+
+// StepHooks gives them for one start; program and dir are as seen inside.
+func (a Agent) StepHooks(program, dir string) StepHooks { return hooks.Pass(a.Name, program, dir) }
 
 // StartFlags are the flags to put before an agent's own arguments.
 func (a Agent) StartFlags(args []string, s Start) []string {
@@ -27,10 +33,8 @@ func (a Agent) StartFlags(args []string, s Start) []string {
 	if s.PromptsOff || a.PromptsOff.In(args) {
 		maps.Copy(more, a.PromptsOff.Settings)
 	}
-	if s.Steps != "" {
-		maps.Copy(more, hooks.Inline(a.Name, s.Steps))
-	}
-	return a.withSettings(flags, more)
+	maps.Copy(more, s.Hooks.Settings)
+	return append(a.withSettings(flags, more), s.Hooks.Flags...)
 }
 
 // withSettings adds settings to those that the flags hold, for an agent that takes them

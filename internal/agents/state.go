@@ -23,6 +23,11 @@ type Places struct {
 	// it; what a link leads to there is left out. nil: of none.
 	Hidden func(place string) bool
 
+	// Added is a Config file that Add adds something to in the copy; text is nil where the
+	// host has no such file. "" for none.
+	Added string
+	Add   func(text []byte) ([]byte, error)
+
 	MaxBytes int64 // bound on everything that is mirrored; 0 means 64 MiB
 	MaxFiles int   // bound on the number of entries; 0 means 20,000
 }
@@ -98,6 +103,8 @@ type mirrorer struct {
 	real    string   // canonical path of home
 	secret  []string // home-relative places that must not be copied
 	hidden  func(string) bool
+	added   string
+	add     func([]byte) ([]byte, error)
 	project string
 	bytes   int64 // left of the budget
 	files   int
@@ -127,7 +134,7 @@ func openMirror(a Agent, places Places) (*mirrorer, error) {
 	m := &mirrorer{
 		agent: a, home: home, private: private, real: real,
 		secret: a.foreign(slices.Concat(OtherCredentials(a.Name), places.Secret)),
-		hidden: places.Hidden, project: places.Project,
+		hidden: places.Hidden, added: places.Added, add: places.Add, project: places.Project,
 		bytes: places.MaxBytes, files: places.MaxFiles,
 	}
 	if m.bytes == 0 {

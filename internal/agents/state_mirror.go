@@ -78,6 +78,9 @@ func (m *mirrorer) mirrorTree(place string) error {
 // one mirrors one place and returns what lies in it.
 func (m *mirrorer) one(j job) ([]job, error) {
 	from, info, ok := m.sourceBelow(j.from, j.from != j.to)
+	if !ok && j.to == m.added {
+		return nil, m.put(j.to, m.withAdded(j.to, nil), 0o600)
+	}
 	if !ok || m.hides(from, j.to) {
 		return nil, m.drop(j.to)
 	}
@@ -180,7 +183,20 @@ func (m *mirrorer) file(from, to string, info fs.FileInfo) error {
 		m.note(to, "left out: %v", err)
 		return m.drop(to)
 	}
-	return m.put(to, text, info.Mode().Perm()&0o700|0o600)
+	return m.put(to, m.withAdded(to, text), info.Mode().Perm()&0o700|0o600)
+}
+
+// withAdded is the text of a file of the copy with what is to be added to it.
+func (m *mirrorer) withAdded(to string, text []byte) []byte {
+	if to != m.added {
+		return text
+	}
+	more, err := m.add(text)
+	if err != nil {
+		m.note(to, "taken over as it is: %v", err)
+		return text
+	}
+	return more
 }
 
 // put writes a file of the private copy if it is not there already.

@@ -146,7 +146,7 @@ func (p *Decision) homeOptions() agenthome.Options {
 		Agent: *p.Agent, Host: p.Place.Home, Project: p.Place.Project, State: p.State, Facts: p.Facts,
 		Lookup: func(at string) policy.Decision { return p.Policy.Lookup(at) },
 		Own:    p.ownDir(), OwnAllowed: p.ownDirAllowed, OwnRefused: p.ownDirRefused, Shared: p.sharesHome(), By: p.agentHomeBy(),
-		Bare: p.engine.name == sandbox.EngineLandlock, Note: p.Note, Once: p.NoteOnce,
+		Hooks: stepHooks(p), Bare: p.engine.name == sandbox.EngineLandlock, Note: p.Note, Once: p.NoteOnce,
 	}
 }
 

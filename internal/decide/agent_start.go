@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -176,6 +177,11 @@ func (p *Decision) agentEnv() map[string]string {
 	if p.promptsOff {
 		maps.Copy(env, p.Agent.PromptsOff.Env)
 	}
+	for name, value := range stepHooks(p).Env {
+		if p.Getenv(name) == "" { // else the user's own settings
+			env[name] = value
+		}
+	}
 	// Whoever gives the agent's own flag by hand means it too.
 	if p.UID == 0 && (p.promptsOff || p.Agent.PromptsOff.In(p.agentArgs())) {
 		maps.Copy(env, p.Agent.PromptsOff.RootEnv)
@@ -217,9 +223,18 @@ func (p *Decision) withFlags(argv []string, index int) []string {
 		return argv
 	}
 	at := min(index, len(argv))
-	start := agents.Start{PromptsOff: p.StartsWithoutPrompts()}
-	if p.History() && !p.NoWalls() {
-		start.Steps = sandbox.SelfPath
-	}
+	start := agents.Start{PromptsOff: p.StartsWithoutPrompts(), Hooks: stepHooks(p)}
 	return slices.Concat(argv[:at], p.Agent.StartFlags(argv[at:], start), argv[at:])
 }
+
+// stepHooks are the agent's hooks that make each tool call a step, for this start; nothing
+// where no step is kept.
+func stepHooks(p *Decision) agents.StepHooks {
+	if p.Agent == nil || !p.History() || p.NoWalls() {
+		return agents.StepHooks{}
+	}
+	return p.Agent.StepHooks(sandbox.SelfPath, hooksDir)
+}
+
+// hooksDir is where a file of hooks is shown inside.
+var hooksDir = path.Join(path.Dir(path.Dir(sandbox.SelfPath)), "hooks")

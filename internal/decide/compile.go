@@ -191,6 +191,10 @@ func (p *Decision) fill(in *sandbox.Input) {
 		}
 		in.Files = append(in.Files, sandbox.Mount{Kind: sandbox.MountData, Target: f.Path, Data: f.Data, Perm: f.Perm, Optional: true, Bare: f.Reason == view.Passwords, Reason: f.Reason})
 	}
+	if passed := stepHooks(p); passed.File != "" {
+		in.Files = append(in.Files, sandbox.Mount{Kind: sandbox.MountData, Target: passed.File, Data: passed.Data, Perm: 0o644,
+			Reason: "hooks: each tool call of " + p.Agent.Title + " is a step"})
+	}
 	for _, l := range p.view.Symlinks {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}

@@ -137,6 +137,7 @@ var importers = map[string]map[string]string{
 	"math/rand": {},
 	"embed": {
 		"internal/view":      "the table of secret places is a data file",
+		"internal/hooks":     "a plugin of OpenCode is a program of JavaScript",
 		"internal/secrets":   "the table of the names of secret files is one",
 		"internal/toolchain": "what enters an environment is a program of bash",
 		"bench":              "jobs and the state of an age are programs of bash",
