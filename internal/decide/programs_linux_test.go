@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"carrel/internal/inside"
+	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
 
@@ -96,5 +97,24 @@ func TestProgramCalledLikeAHelper(t *testing.T) {
 		if got := p.ProgramAt(name); got != bin+"/"+name {
 			t.Errorf("%s starts %q", name, got)
 		}
+	}
+}
+
+// TestNamedVariableIsNotSet: a variable that a flag names, and that is not there, is told
+// of; patterns, and what the files name, are for whatever there is.
+func TestNamedVariableIsNotSet(t *testing.T) {
+	d := mountHome(t)
+	flag := policy.Source{Layer: policy.LayerCommandLine, Text: "--env"}
+	p, err := d.mounted("environment: {pass: [NOTHING]}", func(r *Request) {
+		r.Environ = append(slices.Clone(d.environ), "THERE=1", "EMPTY=")
+		for _, name := range []string{"THERE", "EMPTY", "NO*", "NOSUCH"} {
+			r.Flags.EnvPass = append(r.Flags.EnvPass, policy.Value[string]{V: name, Source: flag})
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Noted(); len(got) != 1 || got[0] != "--env NOSUCH: there is no such variable here, so none is passed" {
+		t.Errorf("%q", got)
 	}
 }
