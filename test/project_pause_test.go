@@ -13,9 +13,16 @@ import (
 )
 
 // pauseFile is where the pause of the world's project is written down.
-func (w *world) pauseFile() string {
-	sum := sha256.Sum256([]byte(w.project))
-	return w.home + "/.local/state/carrel/projects/" + hex.EncodeToString(sum[:10]) + ".paused"
+func (w *world) pauseFile() string { return w.pauseFileOf(projectID(w.project)) }
+
+func (w *world) pauseFileOf(id string) string {
+	return w.home + "/.local/state/carrel/projects/" + id + ".paused"
+}
+
+// projectID is by what carrel names a project.
+func projectID(project string) string {
+	sum := sha256.Sum256([]byte(project))
+	return hex.EncodeToString(sum[:10])
 }
 
 // resumes is a person who ends the pause of a project, that of the world where no directory is named.
@@ -183,5 +190,17 @@ func TestProjectPauseWords(t *testing.T) {
 	w.must(os.RemoveAll(outer))
 	if code, said := w.resumes("outer", outer); code != 0 || strings.Contains(w.carrel("ps").out, "is paused since") {
 		t.Errorf("a directory that is gone: %d %q", code, said)
+	}
+
+	w.mkdir(outer, 0o755)
+	at(outer, "pause", "--project", ".")
+	w.must(os.RemoveAll(outer))
+	id := projectID(outer)
+	w.write(w.pauseFileOf(id), "{")
+	if r := w.carrel("ps"); !strings.Contains(r.out, "project "+id+" is paused since") {
+		t.Errorf("a pause that cannot be read: %s", r)
+	}
+	if code, said := w.resumes(id, id); code != 0 || !strings.Contains(said, "resumed "+id) || exists(w.pauseFileOf(id)) {
+		t.Errorf("by its id: %d %q", code, said)
 	}
 }

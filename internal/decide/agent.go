@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"carrel/internal/agents"
@@ -98,12 +99,19 @@ func (p *Decision) hidden(f foundProgram) bool {
 }
 
 // programLinks give a hidden program a name among the helpers, for whatever
-// looks it up again.
-func (p *Decision) programLinks() []sandbox.Mount {
+// looks it up again. A name that is there already stays as it is: our own program
+// may itself lie in home, or a program there be called as a helper is.
+func (p *Decision) programLinks(in *sandbox.Input) []sandbox.Mount {
+	taken := map[string]bool{sandbox.SelfPath: true}
+	for _, m := range slices.Concat(in.Symlinks, in.Binds) {
+		taken[m.Target] = true
+	}
 	var links []sandbox.Mount
 	for _, f := range p.found {
-		if p.hidden(f) {
-			links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + filepath.Base(f.full), Source: f.real, Reason: "the command's own program"})
+		at := inside.Dir + "/" + filepath.Base(f.full)
+		if !taken[at] && p.hidden(f) {
+			links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: at, Source: f.real, Reason: "the command's own program"})
+			taken[at] = true
 		}
 	}
 	return links

@@ -198,11 +198,16 @@ func (p *Decision) fill(in *sandbox.Input) {
 	for _, l := range p.view.Symlinks {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}
-	in.Symlinks = slices.Concat(in.Symlinks, p.programLinks(), p.mountLinks())
+	in.Symlinks = append(in.Symlinks, p.mountLinks()...)
 	p.shims(in)
-	if p.Request.Exact != nil {
-		return
+	if p.Request.Exact == nil {
+		helpers(p, in)
 	}
+	in.Symlinks = append(in.Symlinks, p.programLinks(in)...)
+}
+
+// helpers are the names by which programs inside start our own.
+func helpers(p *Decision, in *sandbox.Input) {
 	at := inside.Dir + "/" + inside.FileHelper
 	if small, ok := hostfacts.FileProgram(in.Self); ok && p.Request.Stays && p.Policy.Programs == nil {
 		in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: at, Source: small, ReadOnly: true, Reason: "tools for files"})

@@ -73,6 +73,17 @@ func (p *Decision) agentPasses(rules policy.Env) policy.Env {
 	return rules
 }
 
+// noteUnset says which variables a flag names that there are none of.
+func noteUnset(p *Decision) {
+	for _, v := range p.Policy.Env.Pass {
+		_, set := p.Policy.Env.Set[v.V]
+		named := v.Source.Layer == policy.LayerCommandLine && !strings.ContainsAny(v.V, `*?[\`)
+		if named && !set && !slices.ContainsFunc(p.Request.Environ, func(e string) bool { return strings.HasPrefix(e, v.V+"=") }) {
+			p.Note("%s %s: there is no such variable here, so none is passed", v.Source.Text, v.V)
+		}
+	}
+}
+
 // path keeps of the outside PATH what is visible inside. The helpers come
 // first: a link helper of the system would find no desktop.
 func (p *Decision) path() string {

@@ -148,6 +148,7 @@ func Prepare(req Request) (*Decision, error) {
 	if err := p.ExpandGlobs(); err != nil {
 		return nil, err
 	}
+	noteUnset(p)
 	return p, nil
 }
 

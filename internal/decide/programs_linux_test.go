@@ -5,8 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"carrel/internal/inside"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
 )
 
 // TestLoader: what the kernel would open as the loader of a real program, and
@@ -60,4 +65,56 @@ func FuzzLoader(f *testing.F) {
 			t.Errorf("%q out of %d bytes", got, len(head))
 		}
 	})
+}
+
+// TestProgramCalledLikeAHelper: the command's own program lies in home, under a name
+// that stands among the helpers inside. That name keeps its place, and the program starts.
+func TestProgramCalledLikeAHelper(t *testing.T) {
+	d := mountHome(t)
+	bin := d.home + "/bin"
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"carrel", "carrel-file", "xclip", "tool"} {
+		if err := os.WriteFile(bin+"/"+name, []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		p, err := d.mounted("{}", func(r *Request) {
+			r.Argv, r.Environ = []string{name}, append(slices.Clone(d.environ), "PATH="+bin+":/usr/bin:/bin")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var at []sandbox.Mount
+		for _, m := range p.Plan.Mounts {
+			if m.Target == inside.Dir+"/"+name {
+				at = append(at, m)
+			}
+		}
+		if len(at) != 1 || (at[0].Source == bin+"/"+name) != (name == "tool") {
+			t.Errorf("%s: among the helpers is %+v", name, at)
+		}
+		if got := p.ProgramAt(name); got != bin+"/"+name {
+			t.Errorf("%s starts %q", name, got)
+		}
+	}
+}
+
+// TestNamedVariableIsNotSet: a variable that a flag names, and that is not there, is told
+// of; patterns, and what the files name, are for whatever there is.
+func TestNamedVariableIsNotSet(t *testing.T) {
+	d := mountHome(t)
+	flag := policy.Source{Layer: policy.LayerCommandLine, Text: "--env"}
+	p, err := d.mounted("environment: {pass: [NOTHING]}", func(r *Request) {
+		r.Environ = append(slices.Clone(d.environ), "THERE=1", "EMPTY=")
+		for _, name := range []string{"THERE", "EMPTY", "NO*", "NOSUCH"} {
+			r.Flags.EnvPass = append(r.Flags.EnvPass, policy.Value[string]{V: name, Source: flag})
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Noted(); len(got) != 1 || got[0] != "--env NOSUCH: there is no such variable here, so none is passed" {
+		t.Errorf("%q", got)
+	}
 }

@@ -18,7 +18,7 @@ const (
 func (p *patient) state() Check {
 	s := p.State()
 	c := Check{ID: "state", Name: "state directory", Status: OK, Found: s.Path}
-	const means = "commands run, and nothing is logged or kept: no history, no denials, no caches, no agent logins"
+	const means = "commands run with --history off only, and nothing is logged or kept: no denials, no caches, no agent logins"
 	weak := func(found string, r remedy) Check {
 		c.Status, c.Means = Weak, means
 		c.Found = strings.TrimPrefix(c.Found+": "+found, ": ")

@@ -212,11 +212,31 @@ func TestHTTP2InTheClearIsRefused(t *testing.T) {
 	d := w.desk(rules(t, []string{"a.example"}))
 	s, br, _ := d.connect("a.example:80")
 	_, _ = io.WriteString(s, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	_, err := io.ReadAll(br)
-	if <-over; err == nil || got.Len() > 0 {
+	said, err := io.ReadAll(br)
+	if <-over; err != nil || got.Len() > 0 {
 		t.Errorf("%v; the server got %q", err, got.String())
 	}
+	// SETTINGS, and a GOAWAY of HTTP_1_1_REQUIRED with the reason.
+	settings, goaway := "\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00", "\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x0dcarrel: "
+	has(t, "answer", string(said), settings, goaway, "HTTP/2 in the clear", "hint: HTTP/1.1")
+	if length := int(said[10])<<8 | int(said[11]); len(said) != 9+9+length {
+		t.Errorf("the last frame has %d bytes: %q", length, said)
+	}
 	want(t, "code", w.waitAttempt(0).Code, CodeProtocol)
+}
+
+// TestBareLFIsRefusedAtOnce: a client that ends lines with LF alone has said all, and waits.
+func TestBareLFIsRefusedAtOnce(t *testing.T) {
+	for _, head := range []string{"GET / HTTP/1.0\n\n", "GET / HTTP/1.0\r\nHost: x\n", "\n"} {
+		near, far := net.Pipe()
+		go func() { _, _ = io.WriteString(near, head) }()
+		_ = far.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := readHead(bufio.NewReader(far), maxHead); err != errBareLF {
+			t.Errorf("%q: %v", head, err)
+		}
+		near.Close()
+		far.Close()
+	}
 }
 
 func FuzzRequest(f *testing.F) {

@@ -37,6 +37,8 @@ type request struct {
 
 type field struct{ name, value string }
 
+var errBareLF = malformed("an end of line without CR LF in the request's head")
+
 // readHead reads lines up to and with an empty one. An empty line before the
 // first is overlooked. io.EOF: the end came before anything.
 func readHead(br *bufio.Reader, bound int) ([]byte, error) {
@@ -57,6 +59,9 @@ func readHead(br *bufio.Reader, bound int) ([]byte, error) {
 			return nil, err
 		}
 		line := head[start:]
+		if !bytes.HasSuffix(line, []byte("\r\n")) {
+			return nil, errBareLF // nothing needs to follow: such a client may wait for its answer
+		}
 		if start = len(head); string(line) != "\r\n" {
 			continue
 		}
@@ -263,7 +268,7 @@ func (r *request) carried() error {
 	case r.method == http.MethodConnect && r.length != 0:
 		return malformed("CONNECT with a body")
 	case r.method == "PRI":
-		return notCarried("HTTP/2 in the clear is not carried")
+		return noHTTP2()
 	}
 	return nil
 }

@@ -29,16 +29,16 @@ func (c *client) tunnel(a *attempt, g grant, r *route) {
 	if err == nil {
 		err = c.vet(&o, g, s)
 	}
-	alert := false
+	var last []byte
 	if err == nil {
 		err = s.run()
 	} else {
-		alert, err = s.refuse(o.kind, err)
+		last, err = s.refuse(o.kind, err)
 	}
 	a.rec.Sent, a.rec.Received = s.up, s.down
 	a.end(c.e.ending(u, err))
-	if alert {
-		c.farewell(tlsAlert)
+	if last != nil {
+		c.farewell(last)
 	}
 }
 
@@ -59,7 +59,7 @@ func (c *client) vet(o *opening, g grant, s *splice) error {
 	case plainHTTP:
 		return malformed("an HTTP request on a connection where the server spoke first")
 	case http2:
-		return notCarried("HTTP/2 in the clear is not carried")
+		return noHTTP2()
 	case hello:
 		return c.vetHellos(o.text, g, s)
 	}
@@ -152,20 +152,42 @@ func (s *splice) recall() bool {
 	return s.down == 0 && isTimeout(s.downward.read)
 }
 
-// refuse ends a tunnel whose opening was not passed on. With alert the client
-// is there still, to be told in the words of TLS.
-func (s *splice) refuse(k kind, err error) (alert bool, _ error) {
+// refuse ends a tunnel whose opening was not passed on. Where the client is there still,
+// last is to be told to it, in the words of its protocol.
+func (s *splice) refuse(k kind, err error) (last []byte, _ error) {
 	var r *refusal
-	if errors.As(err, &r) && k == hello && s.recall() {
+	if errors.As(err, &r) && (k == hello || k == http2) && s.recall() {
 		reset(s.far)
-		return true, err
+		if k == http2 {
+			return goAway(r), err
+		}
+		return tlsAlert, err
 	}
 	s.cut()
 	<-s.downDone
 	if r == nil {
 		err = s.blame(s.downward, over{upward: true, read: err})
 	}
-	return false, err
+	return nil, err
+}
+
+// noHTTP2 refuses HTTP/2 without TLS, whose requests cannot be read one by one here.
+func noHTTP2() *refusal {
+	r := notCarried("HTTP/2 in the clear is not carried")
+	r.hint = "HTTP/1.1, or HTTP/2 in TLS, is"
+	return r
+}
+
+// goAway tells a client of HTTP/2 to speak HTTP/1.1, by the frames of RFC 9113: SETTINGS,
+// with which a server begins, and GOAWAY with the reason.
+func goAway(r *refusal) []byte {
+	const settings, goaway, http11Required = 4, 7, 0xd
+	text := text("", r)
+	text = text[:min(len(text), 1<<10)]
+	b := []byte{0, 0, 0, settings, 0, 0, 0, 0, 0}
+	b = append(b, 0, byte((8+len(text))>>8), byte(8+len(text)), goaway, 0, 0, 0, 0, 0)
+	b = append(b, 0, 0, 0, 0, 0, 0, 0, http11Required)
+	return append(b, text...)
 }
 
 // pass sends what was looked at.

@@ -10,10 +10,10 @@ import (
 // Ask makes the lines of a client that wants one command with its own streams, or with a
 // terminal: a Hello and an Exec. What comes out is what encoding a [Request] gives, without
 // the time that it takes to find out what a request consists of.
-func Ask(id uint64, command string, args []string, cwd string, env []string, tty *Size) []byte {
+func Ask(id ID, command string, args []string, cwd string, env []string, tty *Size) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"type":"Hello","version":` + strconv.Itoa(Version) + "}\n")
-	b.WriteString(`{"type":"Exec","id":` + strconv.FormatUint(id, 10) + `,"command":`)
+	b.WriteString(`{"type":"Exec","id":` + string(id) + `,"command":`)
 	put := func(s string) {
 		text, _ := Bytes(s).MarshalJSON() // of a string, which is never an error
 		b.Write(text)

@@ -171,10 +171,10 @@ func greeted(t *testing.T, at string) *talk {
 }
 
 // finish reads until all of some commands have ended.
-func (k *talk) finish(n int) (out map[uint64]*result) {
+func (k *talk) finish(n int) (out map[ID]*result) {
 	k.t.Helper()
-	out = make(map[uint64]*result)
-	of := func(id uint64) *result {
+	out = make(map[ID]*result)
+	of := func(id ID) *result {
 		if out[id] == nil {
 			out[id] = new(result)
 		}
@@ -230,19 +230,19 @@ func TestFrames(t *testing.T) {
 		fmt.Fprintf(k, `{"type":"Signal","id":3,"signal":"INT"}`+"\n")
 	}()
 	out := k.finish(5)
-	if r := out[1]; !bytes.Equal(r.stdout.Bytes(), input) || r.stderr.String() != "e\n" || r.code != 42 {
+	if r := out["1"]; !bytes.Equal(r.stdout.Bytes(), input) || r.stderr.String() != "e\n" || r.code != 42 {
 		t.Errorf("1: %d bytes, %q, %d", r.stdout.Len(), r.stderr.String(), r.code)
 	}
-	if r := out[2]; r.stdout.String() != "\xff\x00" || r.code != 143 || r.signal != "TERM" {
+	if r := out["2"]; r.stdout.String() != "\xff\x00" || r.code != 143 || r.signal != "TERM" {
 		t.Errorf("2: %q %d %s", r.stdout.String(), r.code, r.signal)
 	}
-	if r := out[3]; r.stdout.String() != "r\ngot\n" || r.code != 3 {
+	if r := out["3"]; r.stdout.String() != "r\ngot\n" || r.code != 3 {
 		t.Errorf("3: %q %d", r.stdout.String(), r.code)
 	}
-	if r := out[4]; r.problem == nil || r.problem.Code != CodeUnknown || r.problem.Exit != 127 {
+	if r := out["4"]; r.problem == nil || r.problem.Code != CodeUnknown || r.problem.Exit != 127 {
 		t.Errorf("4: %+v", r)
 	}
-	if r := out[5]; r.stdout.String() != "\xff /usr\n" {
+	if r := out["5"]; r.stdout.String() != "\xff /usr\n" {
 		t.Errorf("5: %q", r.stdout.String())
 	}
 	if h.caller != os.Getpid() {
@@ -265,8 +265,8 @@ func TestPassed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Close()
-	if out := k.finish(1); out[1].code != 0 || out[1].problem != nil {
-		t.Errorf("%+v %v", out[1], out[1].problem)
+	if out := k.finish(1); out["1"].code != 0 || out["1"].problem != nil {
+		t.Errorf("%+v %v", out["1"], out["1"].problem)
 	}
 	var text bytes.Buffer
 	if _, err := text.ReadFrom(r); err != nil || text.String() != "out\nerr\n" {
@@ -283,7 +283,7 @@ func TestPassed(t *testing.T) {
 		if err := fdpass.Send(k.UnixConn, fmt.Appendf(nil, line, i+2), files...); err != nil {
 			t.Fatal(err)
 		}
-		if out := k.finish(1); out[uint64(i+2)].problem == nil || out[uint64(i+2)].problem.Code != CodeRequest {
+		if out := k.finish(1); out[ID(fmt.Sprint(i+2))].problem == nil || out[ID(fmt.Sprint(i+2))].problem.Code != CodeRequest {
 			t.Errorf("%d: %+v", i, out)
 		}
 	}
@@ -320,8 +320,8 @@ func TestGone(t *testing.T) {
 		switch how {
 		case "cancel":
 			k.send(`{"type":"Cancel","id":1}`)
-			if out := k.finish(1); out[1].signal != "KILL" {
-				t.Errorf("%+v", out[1])
+			if out := k.finish(1); out["1"].signal != "KILL" {
+				t.Errorf("%+v", out["1"])
 			}
 		case "flood":
 			_ = k.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
@@ -351,7 +351,7 @@ func TestDeaf(t *testing.T) {
 		k.send(fmt.Sprintf(`{"type":"Stdin","id":1,"data":%q}`, base64.StdEncoding.EncodeToString(make([]byte, 32<<10))))
 	}
 	k.send(`{"type":"Exec","id":2,"command":"sh","args":["-c","echo heard"]}`)
-	if out := k.finish(1); out[2] == nil || out[2].stdout.String() != "heard\n" {
+	if out := k.finish(1); out["2"] == nil || out["2"].stdout.String() != "heard\n" {
 		t.Errorf("%v", out)
 	}
 }
@@ -391,9 +391,9 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	k = greeted(t, at)
-	k.send(`{"type":"Exec","id":1,"command":"sh","args":["-c","true","` + large + `"]}`)
-	if out := k.finish(1); out[1].problem != nil {
-		t.Errorf("afterwards: %+v", out[1].problem)
+	k.send(`{"type":"Exec","id":"one","command":"sh","args":["-c","true","` + large + `"]}`)
+	if out := k.finish(1); out[`"one"`] == nil || out[`"one"`].problem != nil {
+		t.Errorf("afterwards: %+v", out)
 	}
 }
 
@@ -425,14 +425,26 @@ func TestNotUnderstood(t *testing.T) {
 		`{"type":"Exec","id":7,"command":"sh"} {"type":"Exec"}`:                         "more than one value",
 		`{"type":"Stdin","id":7,"data":"` + strings.Repeat("AAAA", MaxChunk/3+1) + `"}`: "at most",
 	} {
-		k.send(line)
-		if r := k.reply(); r.Type != TypeError || !strings.Contains(r.Error.Message, want) {
-			t.Errorf("%.60q: %+v", line, r.Error)
+		for _, id := range []ID{"7", `"abc"`} {
+			k.send(strings.Replace(line, `"id":7`, `"id":`+string(id), 1))
+			if r := k.reply(); r.Type != TypeError || r.ID != id || !strings.Contains(r.Error.Message, want) {
+				t.Errorf("%.60q as %s: %s %+v", line, id, r.ID, r.Error)
+			}
 		}
+	}
+	for _, id := range []string{`{}`, `-1`, `1.5`, `true`, `"` + strings.Repeat("x", maxID-1) + `"`} {
+		k.send(`{"type":"Heartbeat","id":` + id + `}`)
+		if r := k.reply(); r.Type != TypeError || r.ID != "" || !strings.Contains(r.Error.Message, "the id ") {
+			t.Errorf("id %.20s: %q %+v", id, r.ID, r.Error)
+		}
+	}
+	k.send(`{"type":"Heartbeat","id":"\u0061\n"}`)
+	if r := k.reply(); r.Type != TypeOk || r.ID != `"a\n"` {
+		t.Errorf("a string: %+v", r)
 	}
 	for _, line := range []string{`{"type":"Heartbeat","id":8}`, `{"type":"SetStatus","id":8,"status":"WORKING"}`, `{"type":"SetTitle","id":8,"title":"t"}`} {
 		k.send(line)
-		if r := k.reply(); r.Type != TypeOk || r.ID != 8 {
+		if r := k.reply(); r.Type != TypeOk || r.ID != "8" {
 			t.Errorf("%s: %+v", line, r)
 		}
 	}

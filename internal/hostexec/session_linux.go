@@ -32,13 +32,13 @@ type session struct {
 	send sync.Mutex // held while a line is written
 
 	mu    sync.Mutex
-	calls map[uint64]*call
+	calls map[ID]*call
 	busy  sync.WaitGroup
 }
 
 // call is one command of a session.
 type call struct {
-	id      uint64
+	id      ID
 	cancel  context.CancelFunc
 	process Process // nil until it runs; under session.mu
 	early   []func(Process)
@@ -54,7 +54,7 @@ const maxEarly = 16
 
 func newSession(s *Server, conn net.Conn, in *bufio.Reader, passed *fdpass.Reader) *session {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &session{server: s, conn: conn, in: in, passed: passed, ctx: ctx, end: cancel, calls: make(map[uint64]*call)}
+	return &session{server: s, conn: conn, in: in, passed: passed, ctx: ctx, end: cancel, calls: make(map[ID]*call)}
 }
 
 func (s *session) run() {
@@ -69,7 +69,7 @@ func (s *session) run() {
 	for {
 		line, err := readLine(s.in)
 		if errors.Is(err, errLong) {
-			s.fail(0, &Problem{Code: CodeRequest, Message: err.Error(), Hint: "send input in Stdin lines"})
+			s.fail("", &Problem{Code: CodeRequest, Message: err.Error(), Hint: "send input in Stdin lines"})
 		}
 		if err != nil {
 			return
@@ -79,11 +79,7 @@ func (s *session) run() {
 		}
 		r, err := decode(line)
 		if err != nil {
-			id := uint64(0)
-			if r != nil {
-				id = r.ID
-			}
-			s.fail(id, &Problem{Code: CodeRequest, Message: err.Error(), Hint: "docs/host-protocol.md has all messages"})
+			s.fail(r.ID, &Problem{Code: CodeRequest, Message: err.Error(), Hint: "docs/host-protocol.md has all messages"})
 			continue
 		}
 		s.take(r)
@@ -103,9 +99,9 @@ func (s *session) say(r Reply, files ...*os.File) {
 	}
 }
 
-func (s *session) fail(id uint64, p *Problem) { s.say(Reply{Type: TypeError, ID: id, Error: p}) }
+func (s *session) fail(id ID, p *Problem) { s.say(Reply{Type: TypeError, ID: id, Error: p}) }
 
-func (s *session) answer(id uint64, p *Problem) {
+func (s *session) answer(id ID, p *Problem) {
 	if p != nil {
 		s.fail(id, p)
 		return

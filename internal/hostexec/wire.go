@@ -1,8 +1,12 @@
 package hostexec
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"carrel/internal/strictjson"
@@ -83,6 +87,35 @@ type encoded struct {
 	Base64 []byte `json:"base64"`
 }
 
+// ID is the JSON text of an id, a whole number or a string; "" for none.
+type ID string
+
+// maxID bounds an id, in bytes of its JSON text.
+const maxID = 256
+
+// MarshalJSON implements [json.Marshaler].
+func (i ID) MarshalJSON() ([]byte, error) { return []byte(cmp.Or(i, "null")), nil }
+
+// UnmarshalJSON implements [json.Unmarshaler]. Two texts of the same id become one.
+func (i *ID) UnmarshalJSON(text []byte) error {
+	var name string
+	var number uint64
+	switch {
+	case len(text) > maxID:
+		return fmt.Errorf("the id has %d bytes, %d at most", len(text), maxID)
+	case string(text) == "null":
+	case json.Unmarshal(text, &number) == nil:
+		*i = ID(strconv.FormatUint(number, 10))
+	case json.Unmarshal(text, &name) == nil:
+		text, err := json.Marshal(name)
+		*i = ID(text)
+		return err
+	default:
+		return errors.New("the id is neither a whole number nor a string")
+	}
+	return nil
+}
+
 // Size is that of a terminal.
 type Size struct {
 	Rows    uint16 `json:"rows"`
@@ -92,7 +125,7 @@ type Size struct {
 // Request is one line of a client.
 type Request struct {
 	Type string `json:"type"`
-	ID   uint64 `json:"id,omitempty"` // the client's number for what it asks, and in all answers
+	ID   ID     `json:"id,omitempty"` // the client's name for what it asks, and in all answers
 
 	Version int    `json:"version,omitempty"` // Hello
 	Token   string `json:"token,omitempty"`   // Hello, where it came over TCP
@@ -116,7 +149,7 @@ type Request struct {
 // Reply is one line to a client.
 type Reply struct {
 	Type string `json:"type"`
-	ID   uint64 `json:"id,omitempty"`
+	ID   ID     `json:"id,omitempty"`
 
 	Version  int      `json:"version,omitempty"`  // Hello
 	Features []string `json:"features,omitempty"` // Hello
@@ -146,11 +179,16 @@ type Problem struct {
 // Error implements [error].
 func (p *Problem) Error() string { return p.Message }
 
-// decode reads a line of our own dialect.
+// decode reads a line of our own dialect. With an error the request has the id, where
+// there is one.
 func decode(line []byte) (*Request, error) {
 	var r Request
 	if err := strictjson.Single(line, &r); err != nil {
-		return nil, fmt.Errorf("the line is not understood: %w", err)
+		var parts struct {
+			ID ID `json:"id"`
+		}
+		_ = json.NewDecoder(bytes.NewReader(line)).Decode(&parts) // of what is JSON at all
+		return &Request{ID: parts.ID}, fmt.Errorf("the line is not understood: %w", err)
 	}
 	if n := len(r.Args) + len(r.Env); n > maxWords {
 		return &Request{ID: r.ID}, fmt.Errorf("%d arguments and variables, %d at most", n, maxWords)

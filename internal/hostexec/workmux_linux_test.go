@@ -118,12 +118,12 @@ func TestPropertyAsk(t *testing.T) {
 		if rapid.Bool().Draw(t, "tty") {
 			size = &Size{rapid.Uint16().Draw(t, "rows"), rapid.Uint16().Draw(t, "columns")}
 		}
-		lines := strings.SplitAfter(string(Ask(7, "sh", args, cwd, []string{"A=\xff=", "B", "=x", "\xff=y", "A=2", "C=\n"}, size)), "\n")
+		lines := strings.SplitAfter(string(Ask("7", "sh", args, cwd, []string{"A=\xff=", "B", "=x", "\xff=y", "A=2", "C=\n"}, size)), "\n")
 		if len(lines) != 3 || lines[0] != hello+"\n" {
 			t.Fatalf("%q", lines)
 		}
 		r, err := decode([]byte(lines[1]))
-		if err != nil || r.ID != 7 || r.Command != "sh" || string(r.Cwd) != cwd || len(r.Args) != len(args) || r.Stdio != StdioPassed || len(r.Env) != 2 || r.Env["A"] != "\xff=" || r.Env["C"] != "\n" {
+		if err != nil || r.ID != "7" || r.Command != "sh" || string(r.Cwd) != cwd || len(r.Args) != len(args) || r.Stdio != StdioPassed || len(r.Env) != 2 || r.Env["A"] != "\xff=" || r.Env["C"] != "\n" {
 			t.Fatalf("%+v %v", r, err)
 		}
 		for i := range args {

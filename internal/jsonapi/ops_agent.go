@@ -168,32 +168,12 @@ func (n *session) ended(id string, app *api.App, err error) {
 	e := stepCompleted{CommandID: id, StepIDs: append([]uint64{}, app.Steps...), Affected: []json.RawMessage{}, ExitCode: app.Exit, Signal: app.Signal}
 	if len(e.StepIDs) > 0 {
 		e.StepID = e.StepIDs[len(e.StepIDs)-1]
-		n.affected(&e)
+		all := once(n.looks.paths(n.affected, e.StepIDs))
+		room := min(len(all), maxAffected)
+		e.Affected, e.Left = all[:room], len(all)-room
 	}
 	s.emit("step_completed", e)
 	n.outside.hint()
-}
-
-// maxAffected bounds the paths of one event.
-const maxAffected = 1000
-
-// affected fills in what the steps of a command changed. A step that was taken back
-// meanwhile, or is told of no more, has nothing to tell. The workspace, which did this
-// itself, may have ended and is not asked.
-func (n *session) affected(e *stepCompleted) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), stopTime) // also when the session is ending
-	defer cancel()
-	var all []json.RawMessage
-	for _, number := range e.StepIDs {
-		changes, _, err := n.shown(ctx, showArgs(number))
-		if err != nil {
-			continue
-		}
-		all = append(all, changes...)
-	}
-	all = once(all)
-	room := min(len(all), maxAffected)
-	e.Affected, e.Left = all[:room], len(all)-room
 }
 
 // text cuts a stream at characters: one that is split between two pieces is told with the

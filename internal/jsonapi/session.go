@@ -41,6 +41,7 @@ type session struct {
 	busy sync.WaitGroup // what follows the workspace
 
 	outside outside // what others change
+	looks   looks   // at what commands changed
 
 	mu       sync.Mutex
 	commands map[string]bool // that run

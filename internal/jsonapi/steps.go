@@ -199,25 +199,38 @@ func (n *session) changes(ctx context.Context, number uint64) (out []json.RawMes
 	return n.shown(ctx, n.tells(showArgs(number)...))
 }
 
-func showArgs(number uint64) []string {
-	return []string{"show", "--json", "--", strconv.FormatUint(number, 10)}
+func showArgs(numbers ...uint64) []string {
+	args := []string{"show", "--json", "--"}
+	for _, number := range numbers {
+		args = append(args, strconv.FormatUint(number, 10))
+	}
+	return args
 }
 
-// shown are the paths that `carrel show` lists, for a rename both.
-func (n *session) shown(ctx context.Context, args []string) (out []json.RawMessage, whole bool, err error) {
-	var shown struct {
-		Changes []struct {
-			Path json.RawMessage `json:"path"`
-			From json.RawMessage `json:"from"`
-		} `json:"changes"`
-		LeftOut *api.LeftOut `json:"left_out"`
-	}
-	err = n.program.JSON(ctx, nil, &shown, args...)
-	for _, ch := range shown.Changes {
+// shownStep is what is read of a step that `carrel show` lists.
+type shownStep struct {
+	Step    uint64 `json:"step"`
+	Changes []struct {
+		Path json.RawMessage `json:"path"`
+		From json.RawMessage `json:"from"`
+	} `json:"changes"`
+	LeftOut *api.LeftOut `json:"left_out"`
+}
+
+// paths are those that it changed, for a rename both.
+func (s *shownStep) paths() (out []json.RawMessage) {
+	for _, ch := range s.Changes {
 		if len(ch.From) > 0 {
 			out = append(out, ch.From)
 		}
 		out = append(out, ch.Path)
 	}
-	return out, err == nil && shown.LeftOut == nil, err
+	return out
+}
+
+// shown are the paths that `carrel show` lists of one step.
+func (n *session) shown(ctx context.Context, args []string) (out []json.RawMessage, whole bool, err error) {
+	var s shownStep
+	err = n.program.JSON(ctx, nil, &s, args...)
+	return s.paths(), err == nil && s.LeftOut == nil, err
 }

@@ -59,11 +59,7 @@ func (s *Session) startBroker(walls *sandbox.Walls, id string) (*brokered, error
 	}
 	b.judge = guard.New(guards)
 	if err == nil && !b.lent {
-		at := s.RecordsAt()
-		if at == "" {
-			s.Note("changes are not recorded: there is no state directory")
-		}
-		b.record, err = changelog.Open(at, id, s.Request.Stays)
+		b.record, err = changelog.Open(s.RecordsAt(), id, s.Request.Stays)
 	}
 	if err == nil && !b.lent {
 		b.keeper, err = s.openSteps(id, walls.PID())

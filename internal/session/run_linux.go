@@ -167,6 +167,10 @@ func (s *Session) makePlan() (err error) {
 	if err := s.Compile(true); err != nil {
 		return err
 	}
+	if len(s.Plan.Roots) > 0 && s.State == nil && s.Request.Exact == nil { // nobody has asked for changes that nothing brings back
+		return &advice.Error{Err: errors.New("changes cannot be recorded, as nothing can be kept: there is no state directory"),
+			Hint: "`carrel doctor` says why, and XDG_STATE_HOME names another place; `--history off` runs without undo"}
+	}
 	noteKept(s)
 	if err := s.EngineHolds(); err != nil {
 		return err

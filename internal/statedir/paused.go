@@ -57,11 +57,28 @@ func (s Pauses) Now(project string) (*api.ProjectPause, error) {
 }
 
 // PausedWith reports whether the pause of a project holds for another one: the same, or one below.
-func PausedWith(project, paused string) bool { return pathname.Within(project, paused) }
+func PausedWith(project, paused string) bool {
+	if !IsProjectID(paused) {
+		return pathname.Within(project, paused)
+	}
+	for dir := project; ; dir = filepath.Dir(dir) {
+		if ProjectID(dir) == paused || dir == filepath.Dir(dir) {
+			return ProjectID(dir) == paused
+		}
+	}
+}
+
+// idOf is the id of a project, which All names by it where its path cannot be told.
+func idOf(project string) string {
+	if IsProjectID(project) {
+		return project
+	}
+	return ProjectID(project)
+}
 
 // own is the pause of a project itself, nil for none.
 func (s Pauses) own(project string) (*api.ProjectPause, error) {
-	p, err := s.read(ProjectID(project))
+	p, err := s.read(idOf(project))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -123,7 +140,7 @@ func (s Pauses) End(project string) error {
 		return err
 	}
 	defer dir.Close()
-	err = ownfile.Remove(dir, ProjectID(project)+pausedSuffix)
+	err = ownfile.Remove(dir, idOf(project)+pausedSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -58,8 +58,13 @@ func TestPauses(t *testing.T) {
 	if list, err := all.All(); err != nil || len(list) != 1 || list[0].Project != ProjectID(project) {
 		t.Errorf("%+v %v", list, err)
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
+	// All that is known of it is its id, which ends it, too.
+	id := ProjectID(project)
+	if p := all.Of(id); p == nil || p.Project != id || !PausedWith(project+"/below", id) || PausedWith("/home/somebody", id) || all.Of(ProjectID("/home")) != nil {
+		t.Errorf("by its id: %+v", p)
+	}
+	if err := all.End(id); err != nil || all.Of(project) != nil {
+		t.Errorf("ended by its id: %v", err)
 	}
 	if err := os.Symlink("/nonexistent", file); err != nil {
 		t.Fatal(err)

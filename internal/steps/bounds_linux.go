@@ -99,19 +99,20 @@ func (b *bounds) asked(path string, kind broker.Kind, dir int, name string) (at,
 
 func asks(d policy.Decision) bool { return d.Access == policy.Deny && d.Rule != nil }
 
-// passed says which bound has been passed, "" for none.
+// passed says which bound has been passed, "" for none. How far does not matter: it is said
+// once, by the change that passes it.
 func (b *bounds) passed(t history.Tally) string {
 	for _, one := range []struct {
 		n, most int64
 		what    string
 	}{
-		{int64(t.Removed), b.removed, "%d files removed, safeguards.removed_files is %d"},
-		{int64(t.Replaced), b.replaced, "%d files replaced, safeguards.replaced_files is %d"},
-		{t.RemovedBytes, b.removedBytes, "%d bytes removed, safeguards.removed_bytes is %d"},
-		{t.OverwrittenBytes, b.overBytes, "%d bytes opened for writing, safeguards.overwritten_bytes is %d"},
+		{int64(t.Removed), b.removed, "more than %d files removed, which safeguards.removed_files sets"},
+		{int64(t.Replaced), b.replaced, "more than %d files replaced, which safeguards.replaced_files sets"},
+		{t.RemovedBytes, b.removedBytes, "more than %d bytes removed, which safeguards.removed_bytes sets"},
+		{t.OverwrittenBytes, b.overBytes, "more than %d bytes opened for writing, which safeguards.overwritten_bytes sets"},
 	} {
 		if one.most > 0 && one.n > one.most {
-			return fmt.Sprintf(one.what, one.n, one.most)
+			return fmt.Sprintf(one.what, one.most)
 		}
 	}
 	return ""

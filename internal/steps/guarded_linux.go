@@ -91,7 +91,7 @@ func (k *Recorder) guarded(ch *broker.Change, c *history.Change) error {
 	case !first:
 		return nil // the step has been spoken of
 	case !k.bounds.ask:
-		k.guard.tell(fmt.Sprintf("step %d: %s", step, why))
+		k.guard.tell(fmt.Sprintf("step %d: %s; nothing was stopped", step, why))
 		return nil
 	}
 	err := k.guard.ask(ch, ch.Path, why)

@@ -156,16 +156,17 @@ func asked(h *projecthistory.History, path string) (string, error) {
 func showCommand(env *cmdenv.Env) *cobra.Command {
 	f := &historyFlags{}
 	cmd := &cobra.Command{
-		Use:   "show [STEP] [flags]",
-		Short: "List what one step changed",
+		Use:   "show [STEP...] [flags]",
+		Short: "List what steps changed",
 		Long: `Lists the paths that a step, the newest without a number, changed in the end: A added, M changed, R renamed,
 D removed, "mode" where only mode, owner, times or attributes are others, and
-"edit" for what another program wrote and the step destroyed.
+"edit" for what another program wrote and the step destroyed. Of several steps
+--json prints a list.
 ` + cmdline.PlainStatus,
 		Example: `  carrel show 12
   carrel show 12 --json`,
-		Args: cmdline.AtMostOne("a step"),
-		RunE: func(cmd *cobra.Command, args []string) error { return showStep(env, f, args) },
+		Args: cmdline.MaximumArgs(maxShown),
+		RunE: func(cmd *cobra.Command, args []string) error { return showSteps(env, f, args) },
 
 		ValidArgsFunction: cmdline.FirstArg(completeStep(env, f)),
 	}
@@ -174,25 +175,55 @@ D removed, "mode" where only mode, owner, times or attributes are others, and
 	return cmd
 }
 
-func showStep(env *cmdenv.Env, f *historyFlags, args []string) error {
-	h, s, err := openStep(env, f, args...)
+// maxShown bounds the steps of one call.
+const maxShown = 1000
+
+func showSteps(env *cmdenv.Env, f *historyFlags, names []string) error {
+	h, s, err := openStep(env, f, names[:min(len(names), 1)]...)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	changes, left, err := h.Tell(s, s.Changes(), api.SightName)
-	if err = errors.Join(err, h.Log.Unreadable()); err != nil {
+	all := []*steplog.Step{s}
+	for _, name := range names[min(len(names), 1):] {
+		if s, err = stepNamed(h, name); err != nil {
+			return err
+		}
+		soFar(env, h, s)
+		all = append(all, s)
+	}
+	if err := h.Log.Unreadable(); err != nil {
 		return err
 	}
-	j := stepview.StepOf(h.Log, s)
-	j.LeftOut = api.NewLeftOut(len(left))
-	if f.json {
-		j.AddChanges(changes)
-		return show.JSON(env.Out, j)
+	var list []stepview.Step
+	for i, s := range all {
+		changes, left, err := h.Tell(s, s.Changes(), api.SightName)
+		if err != nil {
+			return err
+		}
+		j := stepview.StepOf(h.Log, s)
+		j.LeftOut = api.NewLeftOut(len(left))
+		if f.json {
+			j.AddChanges(changes)
+			list = append(list, j)
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(env.Out)
+		}
+		stepview.PrintStep(env.Out, h, j, changes)
+		stepview.PrintLeftOut(env.Out, j.LeftOut)
+		if err := stepview.PrintBetween(env.Out, h, s); err != nil {
+			return err
+		}
 	}
-	stepview.PrintStep(env.Out, h, j, changes)
-	stepview.PrintLeftOut(env.Out, j.LeftOut)
-	return stepview.PrintBetween(env.Out, h, s)
+	switch {
+	case !f.json:
+		return nil
+	case len(list) == 1:
+		return show.JSON(env.Out, list[0])
+	}
+	return show.JSON(env.Out, list)
 }
 
 // openStep opens the history of a project at a step.

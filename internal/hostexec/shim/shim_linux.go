@@ -65,7 +65,7 @@ func failed(name string, err error, status int) int {
 }
 
 // id is that of the one command of a shim.
-const id = 1
+const id = "1"
 
 // run is one call.
 type run struct {
