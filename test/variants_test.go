@@ -11,10 +11,10 @@ import (
 
 // variant is one way of an attacker: what is there before, what the run does, and what a
 // person does outside afterwards.
-type variant struct{ name, setup, inside, outside string }
+type variant struct{ name, setup, inside, removed, outside string }
 
 // variants reads a table of them: "#= NAME" begins one, "#- setup" and "#- outside"
-// begin what is not done inside.
+// begin what is not done inside, "#- removed" what a later run does inside.
 func variants(t *testing.T, file string) (all []variant) {
 	t.Helper()
 	for i, part := range strings.Split("\n"+program("variants/"+file), "\n#= ") {
@@ -27,7 +27,7 @@ func variants(t *testing.T, file string) (all []variant) {
 		if before, after, found := strings.Cut(text, "#- inside\n"); found {
 			v.setup, text = strings.TrimPrefix(before, "#- setup\n"), after
 		}
-		v.inside = text
+		v.inside, v.removed, _ = strings.Cut(text, "#- removed\n")
 		all = append(all, v)
 	}
 	return all
