@@ -23,6 +23,10 @@ var secretFiles = []string{
 	".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".local/share/opencode/auth.json", ".pi/agent/auth.json",
 	".config/github-copilot/hosts.json", ".config/goose/secrets.yaml", ".aider.conf.yml", ".continue/config.json",
 	".thunderbird/x.default/logins.json", ".bitcoin/wallet.dat", ".electrum/wallets/default_wallet", ".pgpass", ".my.cnf", ".config/rclone/rclone.conf",
+	".julia/servers/x/auth.toml", ".config/mise/config.toml", ".config/go/env", ".cargo/config.toml", ".pause",
+	".sbt/sonatype_credentials", ".sbt/1.0/x.sbt", ".config/coursier/credentials.properties", ".lein/credentials.clj.gpg",
+	".luarocks/upload_config.lua", ".Renviron", ".config/wandb/settings", ".swiftpm/x", ".netrc.gpg", ".platformio/appstate.json",
+	".clasprc.json", ".config/acli/x", ".gemrc", ".rovodev/x", ".trae/x", ".qoder/x", ".junie/x", ".codebuddy/x",
 	".config/sops/age/keys.txt", ".config/hcloud/cli.toml", ".fly/config.yml", ".config/Code/User/globalStorage/state.vscdb",
 }
 
@@ -31,7 +35,7 @@ func TestSecretsInHomeAreOutOfSight(t *testing.T) {
 		w := newWorld(t, p)
 		var args []string
 		for _, f := range secretFiles {
-			args = append(args, "read", w.write(w.home+"/"+f, "SECRET of "+f), "--")
+			args = append(args, "read", w.write(w.home+"/"+f, "SECRET=hidden-in-"+f), "--")
 		}
 		args = args[:len(args)-1]
 		if n := strings.Count(w.canary(args...), "ok SECRET"); n != len(secretFiles) {

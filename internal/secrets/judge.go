@@ -113,12 +113,23 @@ var (
 	login = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`[a-z][a-z0-9+.\-]*://[^\s/:@"'<>]*:([^\s/@"'<>]+)@`)
 	})
+	// sbt is a login in the language of sbt's settings: realm, host, user, password.
+	sbt = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\bCredentials\((?:\s*"[^"\n]*",){3}\s*"([^"\n]+)"`)
+	})
+	// pair is a user and a password alone.
+	pair = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^-\s:/][^\s:/]*:[^\s:/]{4,}$`) })
 )
 
 // assigns reports whether a text gives a value to a name that looks like a secret, or has
 // a URL with a password.
 func assigns(data []byte) bool {
 	for _, m := range login().FindAllSubmatch(data, -1) {
+		if isValue(string(m[1]), 1) {
+			return true
+		}
+	}
+	for _, m := range sbt().FindAllSubmatch(data, -1) {
 		if isValue(string(m[1]), 1) {
 			return true
 		}
@@ -147,6 +158,9 @@ func secretPair(name, value string) bool {
 		if strings.HasSuffix(strings.ReplaceAll(upper, "-", "_"), of) {
 			return false
 		}
+	}
+	if strings.HasPrefix(upper, "BUNDLE_") && strings.Contains(upper, "__") && pair().MatchString(value) {
+		return true // Bundler's login at a host, whose dots are "__"
 	}
 	named := Variable(name) || strings.HasSuffix(upper, "TOKEN") || strings.HasSuffix(upper, "KEY") && upper != "KEY" || strings.HasSuffix(upper, "-KEY-DATA")
 	return named && isValue(value, 8)

@@ -30,10 +30,10 @@ func TestMatch(t *testing.T) {
 		Environment: ".env .env.local .env-prod .envs .ENV a/b/.env .env.example.local .envrc .envrc.private",
 		ByName: `.dev.vars .dev.vars.staging .netrc .git-credentials x.kdbx release.keystore a/.cargo/credentials.toml .aws/credentials
 			.netrc~ .netrc.bak .netrc.undo-conflict .netrc.undo-conflict-2 .netrc.swp ..netrc.swp #.netrc# .git-credentials.lock .secrets/db rootkey.csv
-			terraform.tfstate terraform.tfstate.backup a/.streamlit/secrets.toml .secrets .secret ansible/vault_pass.txt .zsh_history secring.gpg`,
-		Key:    "server.pem.orig tls.key.new id_rsa id_ed25519_work server.pem a/b/tls.key AuthKey_X.p8 signing.asc deploy_rsa github_ed25519 ssh_host_rsa_key private_key client.ovpn",
+			terraform.tfstate terraform.tfstate.backup a/.streamlit/secrets.toml .secrets .secret ansible/vault_pass.txt .zsh_history secring.gpg .vault-password`,
+		Key:    "server.pem.orig tls.key.new id_rsa id_ed25519_work server.pem a/b/tls.key AuthKey_X.p8 signing.asc deploy_rsa github_ed25519 ssh_host_rsa_key private_key client.ovpn prod-deploy-key host_key .ssh/work my_deploy_key_2",
 		Hex:    "config/master.key master.key config/credentials/production.key",
-		Values: "prod.tfvars~ prod.tfvars.undo-conflict .npmrc.new prod.kubeconfig admin.conf prod.env .flaskenv .npmrc .yarnrc.yml NuGet.Config my-service-account-1.json google-credentials.json x.tfvars .kube/config kubeconfig.yaml secrets.toml wg0.conf sa-key.json my-project-0123456789ab.json proj-firebase-adminsdk-ab.json rclone.conf .config/gh/hosts.yml env.production",
+		Values: "prod.tfvars~ prod.tfvars.undo-conflict .npmrc.new prod.kubeconfig admin.conf prod.env .flaskenv .npmrc .yarnrc.yml NuGet.Config my-service-account-1.json google-credentials.json x.tfvars .kube/config kubeconfig.yaml secrets.toml wg0.conf sa-key.json my-project-0123456789ab.json proj-firebase-adminsdk-ab.json rclone.conf .config/gh/hosts.yml env.production .clasprc.json",
 		Shown: `.env.example .env.sample .env.local.example .env.dist .env.vault id_rsa.pub truststore.jks debug.keystore google-services.json
 			credentials.example.json   .dev.vars.example deploy_rsa.pub`,
 		Never: "env main.go config settings.json .secrets.baseline id.go pem key go.mod streamlit/secrets.tom credentials config/config.yml a.envx .npmrc.template poetry.lock uv.lock package-lock.json my-project-0123456789.json my-project-0123456789xy.json 0123456789ab.json -0123456789ab.json main.go~ ~ .lock .bak ##",
@@ -95,6 +95,11 @@ func TestHolds(t *testing.T) {
 		{Values, "secret_key: /Users/Me/Projects/Thing2/Secrets/Production/Key\n", false},
 		{Values, "\xff\xfep\x00a\x00s\x00s\x00w\x00o\x00r\x00d\x00=\x00h\x00u\x00n\x00t\x00e\x00r\x002\x00h\x00u\x00n\x00", true},
 		{Values, "sort_key = \"created_at\"\ntable.partition-key: identifier\npublic_key = \"ssh-ed25519 AAAAC3Nza\"\n", false},
+		{Values, "BUNDLE_GEMS__EXAMPLE__COM: \"ada:hunter2hunter2\"\n", true},
+		{Values, "BUNDLE_PATH: \"a:bcdef\"\nBUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/: \"https://gems.example.com\"\n", false},
+		{Values, "BUNDLE_BUILD__NOKOGIRI: \"--with-xml2-config=/x:yyyyy\"\n", false},
+		{Values, `credentials += Credentials("Sonatype", "oss.example.org", "ada", "hunter2hunter2")`, true},
+		{Values, `credentials += Credentials(Path.userHome / ".sbt" / "x")`, false},
 		{Values, "SESSION_TIMEOUT=86400000\n", false},
 	} {
 		if got := Holds(c.test, []byte(c.data)); got != c.want {

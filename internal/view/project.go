@@ -22,6 +22,7 @@ const (
 	maxProjectDirs  = 300_000
 	maxProjectReads = 4000     // files of which the content decides
 	maxProjectBytes = 16 << 20 // of those: some seconds to look through
+	maxProjectPath  = 3700     // bytes of a directory's path: what is in one has to be masked by its path, PATH_MAX
 )
 
 // unread counts down what may still be read in the look at a project.
@@ -82,6 +83,13 @@ func (in *inspector) projectSecrets() error {
 			return fmt.Errorf("the project %q has more than %d directories: files of secrets cannot be looked for in all of them; start in a part of it", in.o.Project, maxProjectDirs)
 		}
 		var next []projectDir
+		level = slices.DeleteFunc(level, func(d projectDir) bool {
+			long := len(path.Join(at.path, d.rel)) > maxProjectPath
+			if long {
+				in.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, SecretPrefix), false)
+			}
+			return long
+		})
 		for i, l := range lookAll(walk, level, at.path != "/") {
 			d := level[i]
 			next = append(next, l.dirs...)

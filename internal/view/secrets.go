@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+	"carrel/internal/secrets"
 )
 
 //go:embed secrets.txt
@@ -72,15 +73,18 @@ func (in *inspector) secrets() {
 		if p == "" {
 			continue
 		}
-		if s.kind == "start" && whole {
+		switch pattern := strings.IndexByte(p, '*') >= 0; {
+		case s.kind == "start" && whole:
 			in.protect(p, s.reason)
-			continue
+		case pattern && s.kind == "values":
+			in.denyPattern(p, s.reason, denyValues)
+		case s.kind == "values":
+			denyValues(in, p, s.reason)
+		case pattern:
+			in.denyPattern(p, s.reason, denyOne)
+		default:
+			in.deny(p, s.reason, s.kind != "system" && whole)
 		}
-		if strings.IndexByte(p, '*') >= 0 {
-			in.denyPattern(p, s.reason)
-			continue
-		}
-		in.deny(p, s.reason, s.kind != "system" && whole)
 	}
 	if in.hidden.covers(in.o.Project) {
 		in.note("the project %q lies in a place that holds secrets; they are visible inside it", in.o.Project)
@@ -95,7 +99,11 @@ func (in *inspector) usualPlace(s secret) {
 	if def == "" || in.o.Home == "" || strings.IndexByte(rest, '*') >= 0 || in.base[first] == path.Join(in.o.Home, def) {
 		return
 	}
-	in.deny(path.Join(in.o.Home, def, rest), s.reason, false)
+	if p := path.Join(in.o.Home, def, rest); s.kind == "values" {
+		denyValues(in, p, s.reason)
+	} else {
+		in.deny(p, s.reason, false)
+	}
 }
 
 // protect keeps a start file readable and unchanged in a home that is shown
@@ -165,8 +173,23 @@ func (in *inspector) denyTarget(link, what string) {
 	in.hidden[at.path] = true
 }
 
+// denyValues denies a file that programs inside need, if one of its values is a secret. What
+// cannot be read is taken to hold one.
+func denyValues(in *inspector, p, what string) {
+	at := in.h.walk(p)
+	if !at.isFile() {
+		return
+	}
+	if data, err := in.h.begin(at.path, secrets.MaxRead); err != nil || secrets.Holds(secrets.Values, data) {
+		in.deny(p, what, false)
+	}
+}
+
+// denyOne denies what exists.
+func denyOne(in *inspector, p, what string) { in.deny(p, what, false) }
+
 // denyPattern denies the entries of one directory that match the last component.
-func (in *inspector) denyPattern(p, what string) {
+func (in *inspector) denyPattern(p, what string, deny func(in *inspector, p, what string)) {
 	dir, pattern := path.Split(p)
 	parent := in.h.walk(path.Clean(dir))
 	if !parent.isDir() {
@@ -188,6 +211,6 @@ func (in *inspector) denyPattern(p, what string) {
 	}
 	slices.Sort(found)
 	for _, name := range found {
-		in.deny(path.Join(parent.path, name), what, false)
+		deny(in, path.Join(parent.path, name), what)
 	}
 }

@@ -11,7 +11,8 @@ import (
 )
 
 func TestSecretTable(t *testing.T) {
-	kinds := wordSet("key", "token", "keyring", "browser", "history", "shell", "agent", "mail", "wallet", "state", "socket", "run", "start", "system")()
+	kinds := wordSet("key", "token", "keyring", "browser", "history", "shell", "agent", "mail", "wallet", "state",
+		"socket", "run", "start", "values", "system")()
 	seen := map[string]bool{}
 	lines := 0
 	for line := range strings.Lines(secretsText) {

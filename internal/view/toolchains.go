@@ -150,7 +150,7 @@ func (in *inspector) readTool(t *tool, root string, at place) {
 	}
 	for _, sub := range t.hide {
 		if strings.IndexByte(sub, '*') >= 0 {
-			in.denyPattern(path.Join(root, sub), "credentials of "+t.name)
+			in.denyPattern(path.Join(root, sub), "credentials of "+t.name, denyOne)
 		} else {
 			in.deny(path.Join(root, sub), "credentials of "+t.name, false)
 		}
