@@ -30,6 +30,9 @@ func TestLinkedWorktreeKeepsOthers(t *testing.T) {
 		"git branch -m release mine2; git branch -c mine loose", "echo x > $G/HEAD", "rm $G/index", "echo x > $G/index", "mv $G/index $G/x", "cp $G/index i; echo x > i; mv i $G/index",
 		"echo x > $G/ORIG_HEAD", "rm $G/logs/HEAD", "echo x >> $G/logs/refs/heads/main", "rm -rf $G/logs/refs/heads", "echo x > $G/worktrees/other/HEAD", "rm -rf $G/worktrees/other", "git worktree remove --force $O", "git worktree prune --expire now -v",
 		"git -C $O checkout -q -B x", "echo x > $G/refs/heads/loose", "echo x > $G/refs/heads/main", "touch $G/refs/heads/main.lock $G/index.lock $G/HEAD.lock", "echo /tmp > $G/objects/info/alternates", "ln $G/HEAD h; echo x > h", "mv $G/refs $G/r", "mv $G/worktrees $G/w; mkdir $G/worktrees", "ln -sf x $G/HEAD",
+		"rm -f $(find $G/objects -type f | head -1)",
+		"F=$(find $G/objects -type f | head -1); chmod u+w $F; echo x > $F",
+		"F=$(find $G/objects -type f | head -1); echo x > x; mv -f x $F",
 		"git config -f $G/config user.email x; git -C $M reset -q --hard HEAD~0; git -C $M checkout -q release",
 	} {
 		t.Run(script, func(t *testing.T) {

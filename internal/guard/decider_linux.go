@@ -158,7 +158,7 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		return byRule(d.refusal(at, "protected: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
 	case l.Access != policy.Write && !slices.ContainsFunc(d.c.Write, func(w string) bool { return pathname.Within(at, w) }):
 		return byRule(d.refusal(at, "read-only: "+RuleText(l.Rule), SourceOf(l.Rule), at), l.Rule)
-	case d.c.Exact || d.granted(at, l.Rule):
+	case d.c.Exact || l.Access == policy.Write && d.granted(at, l.Rule): // one for reading says nothing of what a commit needs there
 		return broker.Verdict{Allowed: true}
 	}
 	// A worktree may go, with the hooks in it.
@@ -305,7 +305,8 @@ func (d *Decider) byLevel(ch *broker.Change, at, rule string, level protect.Leve
 			return broker.Verdict{Allowed: true} // by this "git init" finds out whether modes are kept, and writes down what it found
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {
-			return broker.Verdict{Allowed: true, Vet: d.vetChange(at), Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}
+			vet := d.worktree.vetConfig(at, d.vetChange(at))
+			return broker.Verdict{Allowed: true, Vet: vet, Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename {
 			return broker.Verdict{Allowed: true, Vet: gitconf.VetChange}

@@ -27,6 +27,7 @@ type worktree struct {
 	mu    sync.Mutex
 	made  map[string]bool   // references made by the run
 	refs  map[string]string // what packed-refs says, as it was when it had stamp
+	dirs  map[string]bool   // those that its references are in
 	stamp fileStamp
 }
 
@@ -87,10 +88,7 @@ func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) b
 	directory := ch.Op == broker.OpMkdir || ch.Op == broker.OpRmdir
 	switch first {
 	case "objects":
-		if rest == "info/alternates" {
-			break
-		}
-		return ""
+		return t.object(ch, at, rest)
 	case "lfs", "rr-cache", "reftable":
 		return ""
 	case "worktrees":
@@ -121,6 +119,44 @@ func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) b
 	return "the main checkout's"
 }
 
+// object says what an object or a pack belongs to: to all, as soon as it has its name.
+// What git makes first, under another, may go, and so may the run's own marks of packs to be
+// kept. at is objects/rest.
+func (t *worktree) object(ch *broker.Change, at, rest string) string {
+	first, _, _ := strings.Cut(rest, "/")
+	base := path.Base(rest)
+	switch {
+	case rest == "info/alternates", rest == "info/http-alternates":
+		return "the main checkout's"
+	case strings.HasPrefix(first, "tmp_objdir-"), strings.HasPrefix(first, "incoming-"):
+		return ""
+	case strings.HasPrefix(base, "tmp_"), strings.HasPrefix(base, ".tmp-"), path.Ext(base) == ".lock":
+		return ""
+	case first == "info", strings.HasPrefix(rest, "pack/multi-pack-index"): // derived from the others
+		return ""
+	}
+	there := ch.Kind
+	switch ch.Op {
+	case broker.OpCreate, broker.OpMkdir, broker.OpRmdir, broker.OpUtimes:
+		return ""
+	case broker.OpLink:
+		if at == ch.To {
+			return ""
+		}
+		return "everybody's" // a second name would be written
+	case broker.OpRename:
+		if at == ch.To {
+			there = ch.Over
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if there == broker.KindNone || path.Ext(base) == ".keep" && t.made["objects/"+rest] {
+		return ""
+	}
+	return "everybody's"
+}
+
 // reference says what a reference belongs to, "" where the run may change it.
 func (t *worktree) reference(ref string, directory bool) string {
 	lock := strings.HasSuffix(ref, ".lock")
@@ -137,10 +173,24 @@ func (t *worktree) reference(ref string, directory bool) string {
 			return "the main checkout's"
 		}
 	}
-	if t.mine(ref) || !t.exists(ref) {
+	switch {
+	case t.mine(ref):
+		return ""
+	case t.exists(ref):
+		return "another branch's"
+	case directory:
 		return ""
 	}
-	return "another branch's"
+	// Git has no branch x beside x/y: who has one could not move it.
+	for dir := path.Dir(ref); dir != "refs" && dir != "."; dir = path.Dir(dir) {
+		if t.exists(dir) && !t.mine(dir) {
+			return "in the way of another branch"
+		}
+	}
+	if t.dirs[ref] {
+		return "in the way of another branch"
+	}
+	return ""
 }
 
 func (t *worktree) mine(ref string) bool {
@@ -165,7 +215,12 @@ func (t *worktree) exists(ref string) bool {
 		if err != nil {
 			return true
 		}
-		t.stamp = now
+		t.stamp, t.dirs = now, make(map[string]bool)
+		for ref := range t.refs {
+			for dir := path.Dir(ref); !t.dirs[dir] && dir != "."; dir = path.Dir(dir) {
+				t.dirs[dir] = true
+			}
+		}
 	}
 	return t.refs[ref] != ""
 }
@@ -198,6 +253,51 @@ func (t *worktree) packs(before, after []byte) error {
 		}
 	}
 	return nil
+}
+
+// vetConfig gives what judges a change of a configuration that check judges as well: what the
+// shared one says to the other worktrees stays, but for the run's own branches. t may be nil.
+func (t *worktree) vetConfig(at string, check func(before, after []byte) error) func(before, after []byte) error {
+	if t == nil || at != t.common+"/config" {
+		return check
+	}
+	return func(before, after []byte) error {
+		if err := check(before, after); err != nil {
+			return err
+		}
+		was, err := keysOf(before)
+		if err != nil {
+			return err
+		}
+		is, err := keysOf(after)
+		if err != nil {
+			return err
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for key, values := range was {
+			if name, own := strings.CutPrefix(key, "branch\x00"); own {
+				if name, _, _ = strings.Cut(name, "\x00"); t.mine("refs/heads/" + name) {
+					continue
+				}
+			}
+			if is[key] != values {
+				key = strings.ReplaceAll(key, "\x00", ".")
+				return fmt.Errorf("linked worktree: %q is there for the other worktrees, too; a new key may be added", key)
+			}
+		}
+		return nil
+	}
+}
+
+// keysOf gives all that a configuration says of each key.
+func keysOf(text []byte) (map[string]string, error) {
+	entries, err := gitconf.Parse(text)
+	keys := make(map[string]string)
+	for _, e := range entries {
+		keys[e.Section+"\x00"+e.Sub+"\x00"+e.Key] += fmt.Sprintf("%q", e.Value)
+	}
+	return keys, err
 }
 
 // packedRefs reads a file of packed references (gitrepository-layout(5)): of each its hash
@@ -257,7 +357,8 @@ func (t *worktree) changed(ch *broker.Change) {
 	if ch.Op == broker.OpRename {
 		at = ch.To
 	}
-	if !pathname.Within(at, t.common+"/refs") || path.Ext(at) == ".lock" {
+	keep := path.Ext(at) == ".keep" && pathname.Within(at, t.common+"/objects/pack")
+	if (!pathname.Within(at, t.common+"/refs") || path.Ext(at) == ".lock") && !keep {
 		return
 	}
 	t.mu.Lock()
