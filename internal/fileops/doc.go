@@ -6,7 +6,8 @@
 //	answer, err := fileops.Do(ctx, req)
 //
 // [Main] is the program around that, the helper carrel-file: one request on its standard
-// input, one answer on its standard output. A front end outside starts it inside a
+// input, one answer on its standard output; or, with [Stay], one after the other from a
+// socket, each with descriptors of its own. A front end outside starts it inside a
 // workspace. So there is no second set of rules: what a file tool may do is what any
 // program there may do, held by the same walls, and what it changes is recorded like
 // the changes of any command. This package decides nothing and checks no permission.

@@ -17,6 +17,9 @@ const (
 	exitFailed   = 3
 )
 
+// Stay is the argument with which the helper stays for further requests.
+const Stay = "--stay"
+
 // Argv is how the helper is started for a request. What comes after the operation is
 // for people who read the history, and means nothing.
 //
@@ -32,12 +35,21 @@ func Argv(helper string, beneath Path, req Request) []string {
 	return argv
 }
 
-// Main reads one request from in and writes one answer, a line of JSON, to out.
+// Main reads one request from in and writes one answer, a line of JSON, to out; with
+// [Stay] it takes requests from a socket.
 func Main(argv []string, in io.Reader, out, errOut io.Writer) int {
 	// One call ends before a collection would pay, and holds no more than its bounds.
 	debug.SetGCPercent(400)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	if len(argv) == 2 && argv[1] == Stay {
+		return stay(ctx, 0)
+	}
+	return once(ctx, argv, in, out, errOut)
+}
+
+// once carries out the request that argv and in are.
+func once(ctx context.Context, argv []string, in io.Reader, out, errOut io.Writer) int {
 	if len(argv) < 2 {
 		fmt.Fprintf(errOut, "carrel: it reads one request, a JSON object, from its standard input, and wants the operation as an argument: %q\n", Ops())
 		return exitUsage

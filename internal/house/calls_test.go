@@ -92,7 +92,9 @@ var calls = []call{
 	{"log", "Print", "return a note", nil},
 	{"log", "Printf", "return a note", nil},
 	{"log", "Println", "return a note", nil},
-	{"os", "Chdir", "the working directory is the whole process's: give paths", nil},
+	{"os", "Chdir", "the working directory is the whole process's: give paths", map[string]string{
+		"internal/fileops/stay_linux.go": "the directory of the one request that the process carries out",
+	}},
 	{"os", "Setenv", "the environment is the whole process's: give a list", nil},
 	{"os", "MkdirTemp", "state lies in the state directory, generated files in memory", map[string]string{
 		"internal/dirlist/deeptree/deeptree_linux.go": "tests alone use it, as another user than the tests are",

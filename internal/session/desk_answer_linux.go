@@ -13,7 +13,6 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/fileops"
-	"carrel/internal/inside"
 	"carrel/internal/processes"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
@@ -187,7 +186,8 @@ const hangUpGrace = 500 * time.Millisecond
 
 // hangUp ends a command that nobody waits for any more.
 func (d *desk) hangUp(a *app) {
-	processes.Signal(processes.Labelled(d.up.walls.PID(), a.label), syscall.SIGHUP)
+	pids, _ := a.processes(d.up.walls.PID())
+	processes.Signal(pids, syscall.SIGHUP)
 	go func() {
 		select {
 		case <-a.done:
@@ -358,11 +358,8 @@ func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
 	return errors.Join(errs...)
 }
 
-// onlyReads says whether a request starts our own helper for something that changes
-// nothing: what it does is the operation that it is started with. Variables are the
-// caller's, and so none are taken.
+// onlyReads says whether a request starts a file tool that changes nothing.
 func onlyReads(req *api.Request) bool {
 	c := req.Command
-	return req.Op == api.OpExec && c != nil && len(c.Env) == 0 && len(c.Argv) > 1 &&
-		c.Argv[0] == inside.Dir+"/"+inside.FileHelper && fileops.Known(c.Argv[1]) && !fileops.Changes(c.Argv[1])
+	return req.Op == api.OpExec && c != nil && isFileTool(c) && !fileops.Changes(c.Argv[1])
 }

@@ -45,8 +45,10 @@ type app struct {
 	logs    map[string]*spool.Log // by stream; closed when everything is written
 	from    map[string]*os.File   // what is read into each
 	drained sync.WaitGroup
-	term    *terminal // nil for one without
-	sits    bool      // at a terminal, that one or its caller's
+	term    *terminal        // nil for one without
+	sits    bool             // at a terminal, that one or its caller's
+	helper  *fileHelper      // that carries it out; nil where it has a program of its own
+	stays   *sandbox.Command // the helper for what comes after it; nil for none
 }
 
 // started is what an app is started with.
@@ -80,14 +82,32 @@ func (d *desk) start(s started) (*app, int, error) {
 		d.mu.Unlock()
 		return nil, api.ExitOurs, api.Refused(api.CodeBusy, s.kind, name, fmt.Sprintf("%d apps run already", maxApps), "`carrel apps "+d.req.Name+"` lists them, `carrel kill` ends one")
 	}
-	d.labels++
-	a.label = d.labels
+	tool := s.kind == api.AppExec && !s.cmd.Terminal && isFileTool(&s.cmd)
+	if tool {
+		a.helper = d.files.take(dir)
+	}
+	if a.helper != nil {
+		a.label = a.helper.label
+	} else {
+		d.labels++
+		a.label = d.labels
+	}
+	if tool && a.helper == nil {
+		d.labels++
+		a.stays = helperThatStays(env, dir, d.labels)
+	}
 	d.apps = append(d.apps, a)
 	d.mu.Unlock()
 	if d.up.broker != nil {
 		a.job = d.up.broker.keeper.StartApp(a.info.ID, a.label, argv, strings.Join(s.cmd.Argv, " "), s.kind == api.AppSetup || s.kind == api.AppExec && !s.cmd.Terminal && !d.p.IsAgent(s.cmd.Argv))
 	}
-	a.id, err = d.up.walls.Exec(sandbox.Command{Argv: argv, Env: env, Dir: dir, Session: true, Terminal: a.sits, Label: a.label}, s.stdio)
+	if a.helper != nil && a.helper.ask(argv, s.stdio) == nil {
+		a.id = a.helper.id
+	} else {
+		d.files.drop(a.helper)
+		a.helper = nil
+		a.id, err = d.up.walls.Exec(sandbox.Command{Argv: argv, Env: env, Dir: dir, Session: true, Terminal: a.sits, Label: a.label}, s.stdio)
+	}
 	if err != nil {
 		d.drop(a)
 		if d.ending() {
@@ -142,13 +162,13 @@ func (d *desk) command(c *api.Command) (argv, env []string, dir string, err erro
 
 // await waits for the end of an app's first process and tells it.
 func (d *desk) await(a *app) {
-	exit, err := d.up.walls.Wait(a.id)
-	if err != nil { // the walls came down around it
-		exit = sandbox.Exit{Signal: int(syscall.SIGKILL)}
-	}
+	exit, stays := a.ended(d.up.walls)
 	a.exit = exit
 	a.finishLogs()
-	left := len(processes.Labelled(d.up.walls.PID(), a.label))
+	left := 0
+	if !stays {
+		left = len(processes.Labelled(d.up.walls.PID(), a.label))
+	}
 	var steps []uint64
 	if left == 0 {
 		steps = d.endJob(a)
@@ -166,7 +186,11 @@ func (d *desk) await(a *app) {
 	d.forgetOld()
 	d.mu.Unlock()
 	d.server.Emit(api.Event{Kind: api.EventExit, Text: text})
+	if stays {
+		d.files.give(a.helper)
+	}
 	close(a.done)
+	d.files.begin(a.stays)
 	d.changed()
 	for left > 0 { // what it has left behind is still its own
 		select {
@@ -182,6 +206,32 @@ func (d *desk) await(a *app) {
 		a.info.Processes, a.info.Steps = left, steps
 		d.mu.Unlock()
 	}
+}
+
+// ended waits for the end of an app's first process, or of the request that its helper
+// carries out, and says whether that stays.
+func (a *app) ended(walls *sandbox.Walls) (exit sandbox.Exit, stays bool) {
+	if a.helper != nil {
+		return a.helper.wait()
+	}
+	exit, err := walls.Wait(a.id)
+	if err != nil { // the walls came down around it
+		exit = sandbox.Exit{Signal: int(syscall.SIGKILL)}
+	}
+	return exit, false
+}
+
+// processes finds what runs of an app. A helper that stays is another app's by now where
+// this one has ended.
+func (a *app) processes(stage int) ([]processes.Process, error) {
+	select {
+	case <-a.done:
+		if a.helper != nil {
+			return nil, nil
+		}
+	default:
+	}
+	return processes.FindLabelled(stage, a.label)
 }
 
 // endJob closes the steps of an app of which no process is left.
@@ -353,7 +403,7 @@ func (d *desk) find(word string) (*app, error) {
 // ask asks an app and all that it has started to end. Shells at a terminal only hear
 // that it is closed.
 func (d *desk) ask(a *app) {
-	pids := processes.Labelled(d.up.walls.PID(), a.label)
+	pids, _ := a.processes(d.up.walls.PID()) // an error: of none is known
 	processes.Signal(pids, syscall.SIGTERM)
 	if a.sits {
 		processes.Signal(pids, syscall.SIGHUP)
@@ -378,7 +428,7 @@ func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
 	stage := d.up.walls.PID()
 	d.ask(a)
 	for end := time.Now().Add(stopGrace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if left, err := processes.FindLabelled(stage, a.label); err == nil && len(left) == 0 {
+		if left, err := a.processes(stage); err == nil && len(left) == 0 {
 			return nil
 		}
 		select {
@@ -401,7 +451,8 @@ func (d *desk) killNow(id string) {
 	}
 	stage := d.up.walls.PID()
 	for range 3 {
-		processes.Signal(processes.Labelled(stage, a.label), syscall.SIGKILL)
+		pids, _ := a.processes(stage)
+		processes.Signal(pids, syscall.SIGKILL)
 	}
 }
 

@@ -48,6 +48,7 @@ type desk struct {
 	apps   []*app // in the order of their starts; of those that have ended, the newest
 	labels uint64
 	left   processes.Counts
+	files  fileHelpers
 	wrote  time.Time      // the manifest
 	again  bool           // it is to be written again soon
 	busy   sync.WaitGroup // of apps that are being told about
@@ -185,6 +186,7 @@ func (d *desk) serve(tell *Reporter) error {
 // answer begins to answer for it, outside and inside.
 func (d *desk) answer(group *sandbox.Cgroup) error {
 	p, up := d.p, d.up
+	d.files.walls = up.walls
 	p.AddNotes(up.walls.Notes...)
 	sandbox.ForgetStartCodeLater()
 	hidden := p.watchMasks(up.walls, up.broker)

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package fileops
+
+import "context"
+
+func stay(context.Context, int) int { return exitUsage }
