@@ -104,6 +104,7 @@ func TestTargets(t *testing.T) {
 		{"the top by a command", "[alias]x=\"!$(git rev-parse --show-toplevel)/a.sh; $GIT_DIR/b.sh; $TOP/c.sh\"", ".git/b.sh a.sh c.sh", nil},
 		{"an alias in an alias", "[alias]x=!git -c alias.y=!tools/x y", "tools/x", nil},
 		{"a parameter's default", "[alias]x=\"!${GIT_PREFIX:-./}tools/x; ${A}/b.sh; ${C-tools/c}\"", "b.sh tools/c tools/x", nil},
+		{"a parameter that ends with its quotes", `[alias]x="!\"$GIT_PREFIX\"tools/x; sh \"$A\"b/c"`, "b/c tools/x", nil},
 		{"a remote that is a command", "[remote \"o\"]url=ext::tools/a %S\npushurl=https://h/p/b\n" +
 			"[url \"ext::sh tools/c \"]insteadOf=me:\n[branch \"m\"]remote=ext::./d", "d tools/a tools/c", nil},
 		{"options", "[core]sshCommand=ssh -F /p/cfg -i~/k --x=/p/y", "cfg y", nil},

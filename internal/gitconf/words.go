@@ -119,6 +119,9 @@ func split(text string) []word {
 				}
 				b.WriteByte(text[i])
 			}
+			if c == '"' && i+1 < len(text) {
+				endName(&b, text[i+1])
+			}
 		default:
 			b.WriteByte(c)
 			some = true
@@ -126,6 +129,19 @@ func split(text string) []word {
 	}
 	flush(word{})
 	return list
+}
+
+// endName puts the name of a parameter at the end of a word in braces, if what comes next
+// would be taken for more of the name: "$A"b is ${A}b.
+func endName(b *strings.Builder, next byte) {
+	if next != '_' && !letter(next) && !digit(next) {
+		return
+	}
+	text := b.String()
+	if i := strings.LastIndexByte(text, '$'); i >= 0 && assignment(text[i+1:]+"=") {
+		b.Reset()
+		b.WriteString(text[:i] + "${" + text[i+1:] + "}")
+	}
 }
 
 // scan goes through the words of a command.

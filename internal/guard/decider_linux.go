@@ -161,6 +161,9 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	case d.c.Exact || l.Access == policy.Write && d.granted(at, l.Rule): // one for reading says nothing of what a commit needs there
 		return broker.Verdict{Allowed: true}
 	}
+	if opens(ch) {
+		return broker.Verdict{Allowed: true}
+	}
 	// A worktree may go, with the hooks in it.
 	goes := removes(ch) && slices.ContainsFunc(d.c.Trees, func(tree string) bool { return pathname.Within(at, tree) })
 	if of := d.second(ch, at); of != "" {
@@ -310,6 +313,9 @@ func (d *Decider) byLevel(ch *broker.Change, at, rule string, level protect.Leve
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename {
 			return broker.Verdict{Allowed: true, Vet: gitconf.VetChange}
+		}
+		if v, is := movesTree(d, ch, at); is {
+			return v
 		}
 		return d.refusal(at, "protected name: "+rule, "default", at)
 	case protect.Listed:

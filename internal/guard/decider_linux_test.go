@@ -36,7 +36,7 @@ func TestNamesWithoutCase(t *testing.T) {
 		{op: broker.OpOpen, path: ".MCP.json", kind: broker.KindFile}, {op: broker.OpChmod, path: ".NPMRC", kind: broker.KindFile},
 	} {
 		for _, fold := range []bool{false, true} {
-			ch := broker.Change{Op: c.op, Path: dir + "/" + c.path, Kind: c.kind, Dir: -1, ToDir: -1}
+			ch := broker.Change{Op: c.op, Path: dir + "/" + c.path, Kind: c.kind, Mode: 0o777, Dir: -1, ToDir: -1}
 			if c.to != "" {
 				ch.To = dir + "/" + c.to
 			}

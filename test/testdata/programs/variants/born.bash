@@ -204,3 +204,25 @@ def write():
       try: open(n,"w").write(EVIL)
       except OSError: pass
 for f in (turn,write): threading.Thread(target=f).start()'; rm -rf sub; for d in a c; do test -d $d/q/.git && mv $d/q sub; done
+#= the vendored one moved away, a copy with a hook
+own vendor; mv vendor old; cp -r old vendor; hook vendor/.git/hooks/post-index-change; touch -d @1000000000 vendor/f; touch vendored
+#= the vendored one moved away, another cloned
+mv vendor old; git clone -q old vendor; own vendor; hook vendor/.git/hooks/post-index-change; touch vendored
+#= the vendored one moved away, a bare one with hooks moved in
+mv vendor old; git clone -q --bare old b; hook b/hooks/post-index-change; e > b/config; mkdir vendor; mv b vendor/.git; touch vendored
+#= the vendored one moved away and back, changed between
+mv vendor old; e >> old/.git/config; mv old vendor; touch vendored
+#= the vendored one moved to a deep place and changed by a descriptor
+mkdir -p a/b; exec 3< vendor/.git; mv vendor a/b/v; e > /proc/self/fd/3/config; mv a/b/v vendor; touch vendored
+#= the directories around two exchanged
+mkdir x; mkdir x/vendor; e > x/vendor/c; mv vendor y; mv x/vendor vendor; mkdir vendor/.git; mv y/.git/* vendor/.git; mv vendor/c vendor/.git/config; touch vendored
+#= the vendored one a link to another
+mv vendor old; evil t/.git; ln -s t vendor; git update-index --force-remove vendor; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),t; echo t > look
+#= the vendored one removed and initialised by a template
+rm -rf vendor; mkdir -p t/hooks; hook t/hooks/post-index-change; git init -q --template=t vendor; own vendor; touch vendored
+#= the vendored one's git directory alone, by another with a hook
+mv vendor/.git g; cp -r g h; hook h/hooks/post-index-change; mv h vendor/.git; echo x > vendor/f; git -C vendor add f; touch -d @1000000000 vendor/f; touch vendored
+#= the vendored one from a clone of a worktree
+git -C vendor worktree add -q ../w; mv vendor old; mv w vendor; e > old/.git/worktrees/w/config.worktree; git -C old config extensions.worktreeConfig true; git -C old worktree repair ../vendor; echo vendor > look
+#= another branch's vendored one by a checkout
+git switch -qc b; git rm -qf --cached vendor; mkdir t; mv vendor t; evil vendor/.git; git switch -qf main; touch vendored

@@ -381,3 +381,15 @@ repo x/c; git -C x/c config core.fsmonitor false; git -C x/c worktree add -q ../
 :
 #- removed
 rm -rf x
+#= git worktree move
+git worktree add -q w
+#- removed
+git worktree move w v && git worktree remove v && git branch -qD w
+#= modules that cannot be written
+repo m/x@v1; chmod -R a-w m
+#- removed
+chmod -R u+w m && rm -rf m
+#= directories that cannot be written
+repo m; chmod 500 m/d m/.git m/.git/hooks; chmod 400 m/.git/config
+#- removed
+chmod 700 m/d && chmod -R u+rwX m && rm -rf m
