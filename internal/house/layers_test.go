@@ -247,13 +247,19 @@ func TestPureRoomsStayPure(t *testing.T) {
 // turned against them.
 func TestClosures(t *testing.T) {
 	heavy := []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", "os/exec", "text/template", "html/template", "encoding/json", "github.com/bmatcuk/doublestar/v4", module + "/internal/config"}
+	client := []string{ // what asks a workspace that stays
+		"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", "encoding/gob", "golang.org/x/crypto/ssh",
+		module + "/internal/decide", module + "/internal/config",
+	}
 	for room, banned := range map[string][]string{
 		"internal/sandbox/stage":    heavy,
 		"internal/sandbox/landlock": append([]string{"net"}, heavy...),
 		"internal/policy":           append([]string{"net", "golang.org/x/sys/unix"}, heavy...),
 		"internal/seccomp":          heavy,
 		"internal/inside":           {"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", "os/exec", module + "/internal/policy"},
-		"internal/fileops":          {"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", module + "/internal/policy"},
+		"internal/fileops":          append([]string{"net", module + "/internal/policy"}, client...),
+		"internal/attach":           client,
+		"internal/tools":            client,
 		"internal/session":          {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
 		"sandbox":                   {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
 		"cmd/carrel":                {"pgregory.net/rapid", "github.com/rogpeppe/go-internal/testscript", "net/http/httptest"},

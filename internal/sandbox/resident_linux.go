@@ -2,18 +2,25 @@ package sandbox
 
 import (
 	"debug/elf"
+	"runtime/debug"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// startCodeAfter is when a supervisor that is still there has done its start.
-const startCodeAfter = 500 * time.Millisecond
+// startAfter is when a supervisor that is still there has done its start.
+const startAfter = 500 * time.Millisecond
 
-// ForgetStartCodeLater is [ForgetStartCode] for a process that goes on with its
-// start and may make threads.
-func ForgetStartCodeLater() { time.AfterFunc(startCodeAfter, ForgetStartCode) }
+// ForgetStartLater lets the memory go that a supervisor's start has taken, its code and
+// what it has allocated: a process that waits may not collect its garbage for hours. It is
+// for one that goes on with its start and may make threads.
+func ForgetStartLater() { time.AfterFunc(startAfter, forgetStart) }
+
+func forgetStart() {
+	debug.FreeOSMemory()
+	ForgetStartCode()
+}
 
 // ForgetStartCode lets the memory go that the program's own code and constants of
 // the start take in this process: nine of ten pages are never used again by a

@@ -188,7 +188,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	p, up := d.p, d.up
 	d.files.walls = up.walls
 	p.AddNotes(up.walls.Notes...)
-	sandbox.ForgetStartCodeLater()
+	sandbox.ForgetStartLater()
 	hidden := p.watchMasks(up.walls, up.broker)
 	d.busy.Go(func() {
 		<-d.over

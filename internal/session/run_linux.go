@@ -272,7 +272,7 @@ func (s *Session) lookAgain() error {
 func (s *Session) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) error {
 	walls, b, n := up.walls, up.broker, up.network
 	s.AddNotes(walls.Notes...)
-	sandbox.ForgetStartCodeLater()
+	sandbox.ForgetStartLater()
 	var hidden *remask.Watch
 	if s.Engine() != sandbox.EngineLandlock { // which has none
 		hidden = s.watchMasks(walls, b)
