@@ -55,7 +55,7 @@ def look():
         refs = git("-C", G, "for-each-ref", "--format=%(refname) %(objectname) %(symref)").splitlines()
         held["ref"] = dict(l.partition(" ")[::2] for l in refs if not l.startswith("refs/heads/mine "))
         trees = re.sub(r"(?m)^HEAD.*\n", "", git("-C", G, "worktree", "list", "--porcelain"))
-        held["worktree"] = dict.fromkeys(trees.split("\n\n"), "")
+        held["worktree"] = dict.fromkeys([t for t in trees.split("\n\n") if t.split("\n")[0] != "worktree " + P], "")
         held["said"] = {" ".join(c): git(*c) for c in (
             ["-C", M, "status", "--porcelain=2", "--branch"], ["-C", O, "status"], ["-C", M, "stash", "list"],
             ["-C", M, "reflog", "main"], ["-C", M, "symbolic-ref", "-q", "HEAD"],
