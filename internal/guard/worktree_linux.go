@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -113,7 +114,11 @@ func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) b
 		if ch.Op == broker.OpRename && at == ch.To {
 			return "" // see packs
 		}
-	case "packed-refs.lock", "packed-refs.new", "gc.pid", "gc.pid.lock", "config", "config.lock", "config.worktree", "hooks", "commondir", "gitdir":
+	case "packed-refs.lock", "packed-refs.new", "gc.pid.lock", "config.lock":
+		if !directory {
+			return "" // it harms no other worktree, once it is gone
+		}
+	case "gc.pid", "config", "config.worktree", "hooks", "commondir", "gitdir":
 		return "" // others decide on these, or they harm no other worktree
 	}
 	return "the main checkout's"
@@ -178,8 +183,10 @@ func (t *worktree) reference(ref string, directory bool) string {
 		return ""
 	case t.exists(ref):
 		return "another branch's"
-	case directory:
+	case directory || ref == "refs/.tmp-renamed-log": // where "branch -m" has a log for a moment
 		return ""
+	case !isReference(ref):
+		return "no name of a reference"
 	}
 	// Git has no branch x beside x/y: who has one could not move it.
 	for dir := path.Dir(ref); dir != "refs" && dir != "."; dir = path.Dir(dir) {
@@ -187,10 +194,36 @@ func (t *worktree) reference(ref string, directory bool) string {
 			return "in the way of another branch"
 		}
 	}
-	if t.dirs[ref] {
+	if t.dirs[ref] || t.shadows(ref) {
 		return "in the way of another branch"
 	}
 	return ""
+}
+
+// shadows says whether git would take a new reference for what another is meant by, as it
+// takes a tag "main" for a branch of that name (gitrevisions(7)).
+func (t *worktree) shadows(ref string) bool {
+	for i, kind := range []string{"refs/", "refs/tags/", "refs/heads/"} {
+		short, ok := strings.CutPrefix(ref, kind)
+		if !ok || kind == "refs/" && strings.Contains(short, "/") {
+			continue
+		}
+		later := func(k string) bool { return t.exists(k+short) && (k == "refs/remotes/" || !t.mine(k+short)) }
+		return short == "HEAD" || slices.ContainsFunc([]string{"refs/tags/", "refs/heads/", "refs/remotes/"}[i:], later)
+	}
+	return false
+}
+
+// isReference says whether git makes a reference of that name (git-check-ref-format(1)): of
+// another it warns in all worktrees.
+func isReference(ref string) bool {
+	for part := range strings.SplitSeq(ref, "/") {
+		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r) }
+	return !strings.Contains(ref, "..") && !strings.Contains(ref, "@{") && !strings.HasSuffix(ref, ".") && !strings.ContainsFunc(ref, odd)
 }
 
 func (t *worktree) mine(ref string) bool {
@@ -272,6 +305,10 @@ func (t *worktree) vetConfig(at string, check func(before, after []byte) error) 
 		is, err := keysOf(after)
 		if err != nil {
 			return err
+		}
+		const each, bare, tree = "extensions\x00\x00worktreeconfig", "core\x00\x00bare", "core\x00\x00worktree"
+		if is[each] != was[each] && (is[tree] != "" || is[bare] != "" && is[bare] != `"false"`) {
+			return fmt.Errorf("linked worktree: with extensions.worktreeConfig what core.bare or core.worktree says here would hold for all")
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()

@@ -22,6 +22,7 @@ func linkedDecider(t *testing.T, dir string) *Decider {
 		"refs/heads/main":          hash + "\n",
 		"refs/heads/loose":         hash + "\n",
 		"packed-refs":              hash + " refs/heads/f/x\n" + hash + " refs/heads/packed\n",
+		"refs/remotes/o/x":         hash + "\n",
 		"worktrees/w/HEAD":         "ref: refs/heads/mine\n",
 		"worktrees/o/HEAD":         "ref: refs/heads/unborn\n",
 		"objects/ab/cd":            "x",
@@ -62,6 +63,15 @@ func TestLinkedWorktree(t *testing.T) {
 		{op: broker.OpCreate, at: "refs/heads/unborn/x"},
 		{op: broker.OpCreate, at: "refs/heads/f"},
 		{op: broker.OpCreate, at: "refs/heads/f.lock"},
+		{op: broker.OpCreate, at: "refs/heads/a..b"},
+		{op: broker.OpCreate, at: "refs/heads/HEAD"},
+		{op: broker.OpCreate, at: "refs/tags/packed"},
+		{op: broker.OpCreate, at: "refs/loose"},
+		{op: broker.OpCreate, at: "refs/heads/o/x"},
+		{op: broker.OpCreate, at: "refs/heads/a b"},
+		{op: broker.OpCreate, at: "refs/heads/.a"},
+		{op: broker.OpCreate, at: "refs/heads/a.lock.lock"},
+		{op: broker.OpMkdir, at: "config.lock"},
 		{op: broker.OpCreate, at: "logs/refs/heads/packed/x/y"},
 		{op: broker.OpCreate, at: "objects/info/alternates"},
 		{op: broker.OpCreate, at: "objects/info/http-alternates"},
@@ -78,6 +88,12 @@ func TestLinkedWorktree(t *testing.T) {
 		{op: broker.OpCreate, at: "refs/heads/new.lock"},
 		{op: broker.OpCreate, at: "refs/heads/mine.lock"},
 		{op: broker.OpCreate, at: "refs/heads/mine/y"},
+		{op: broker.OpCreate, at: "refs/heads/o/y"},
+		{op: broker.OpCreate, at: "refs/tags/new"},
+		{op: broker.OpCreate, at: "refs/tags/mine"},
+		{op: broker.OpCreate, at: "refs/heads/a;$(b)\xff"},
+		{op: broker.OpCreate, at: "logs/refs/.tmp-renamed-log"},
+		{op: broker.OpCreate, at: "config.lock"},
 		{op: broker.OpCreate, at: "refs/heads/f/y"},
 		{op: broker.OpMkdir, at: "refs/heads/f"},
 		{op: broker.OpCreate, at: "objects/ab/ef"},
@@ -122,6 +138,7 @@ func TestLinkedWorktreeConfiguration(t *testing.T) {
 		was + "[branch \"new\"]\n\tremote = o\n[user]\n\temail = b\n":    true,
 		strings.Replace(was, "[branch \"mine\"]\n\tremote = o\n", "", 1): true,
 		strings.Replace(was, "[branch \"main\"]\n\tremote = o\n", "", 1): false,
+		was + "[extensions]\n\tworktreeConfig = true\n":                  true,
 		was + "[user]\n\tname = b\n":                                     false,
 		strings.Replace(was, "name = a", "name = b", 1):                  false,
 		strings.Replace(was, "https://x/y", "https://x/z", 1):            false,
@@ -129,5 +146,9 @@ func TestLinkedWorktreeConfiguration(t *testing.T) {
 		if err := v.Vet([]byte(was), []byte(after)); (err == nil) != want {
 			t.Errorf("%s: %v", after, err)
 		}
+	}
+	const bare = "[core]\n\tbare = true\n"
+	if v.Vet([]byte(bare), []byte(bare+"[extensions]\n\tworktreeConfig = true\n")) == nil {
+		t.Error("the worktrees of a bare repository would be bare")
 	}
 }
