@@ -79,15 +79,9 @@ func Start(o Options) *Watch {
 	if o.Broker != nil && !o.Exact {
 		dirs = append(dirs, o.Project) // for new files of secrets
 	}
-	for _, step := range o.Mounts {
-		if step.Kind == sandbox.MountData && step.Reason == view.Passwords {
-			m.masked[step.Target] = true // nothing of the new one is seen
-			dirs = append(dirs, path.Dir(step.Target))
-		}
-		if step.Kind == sandbox.MountMask && !step.Dir && !strings.HasPrefix(step.Target, "/proc/") {
-			m.masked[step.Target] = true
-			dirs = append(dirs, path.Dir(step.Target))
-		}
+	for at := range maskedBy(o.Mounts) {
+		m.masked[at] = true
+		dirs = append(dirs, path.Dir(at))
 	}
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
@@ -104,6 +98,23 @@ func Start(o Options) *Watch {
 	}
 	go m.run(dirs)
 	return m
+}
+
+// maskedBy gives the files that mounts mask. One that is mounted over a mask later, as the
+// policy grants what a masked link leads to, is shown.
+func maskedBy(mounts []sandbox.Mount) map[string]bool {
+	masked := make(map[string]bool)
+	for _, step := range mounts {
+		switch {
+		case step.Kind == sandbox.MountData && step.Reason == view.Passwords: // nothing of the new one is seen
+			masked[step.Target] = true
+		case step.Kind == sandbox.MountMask && !step.Dir && !strings.HasPrefix(step.Target, "/proc/"):
+			masked[step.Target] = true
+		case step.Kind == sandbox.MountBind:
+			delete(masked, step.Target)
+		}
+	}
+	return masked
 }
 
 const unwatched = "masked files are not watched: one that is replaced outside while the command runs is seen inside: %v"

@@ -7,6 +7,8 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/view"
 
 	"golang.org/x/sys/unix"
 )
@@ -90,5 +92,20 @@ func TestHiddenByName(t *testing.T) {
 		if got := HiddenByName(e, "/p", at); got != want {
 			t.Errorf("%s: %v", at, got)
 		}
+	}
+}
+
+// TestMaskedBy: what a mount shows over a mask is not hidden again.
+func TestMaskedBy(t *testing.T) {
+	got := maskedBy([]sandbox.Mount{
+		{Kind: sandbox.MountMask, Target: "/p/hidden"},
+		{Kind: sandbox.MountMask, Target: "/p/granted"},
+		{Kind: sandbox.MountMask, Target: "/p/dir", Dir: true},
+		{Kind: sandbox.MountMask, Target: "/proc/kcore"},
+		{Kind: sandbox.MountBind, Target: "/p/granted"},
+		{Kind: sandbox.MountData, Target: "/p/.git/config", Reason: view.Passwords},
+	})
+	if len(got) != 2 || !got["/p/hidden"] || !got["/p/.git/config"] {
+		t.Errorf("masked: %v", got)
 	}
 }

@@ -3,6 +3,7 @@ package secrets
 import (
 	_ "embed"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -43,14 +44,14 @@ var exampleWords = []string{"example", "sample", "template", "tmpl", "dist", "de
 // Shown for an example. What editors, git and others call a copy of a file, see [original],
 // is told as the file is.
 func Match(dir, name string) Row {
-	name = strings.ToLower(name)
-	row := match(dir, name)
+	row := match(dir, strings.ToLower(name))
 	for of, is := name, true; row.Test == Never; {
 		if of, is = original(of); !is {
 			break
 		}
-		if row = match(dir, of); row.Test == Never && len(of) > 1 {
-			row = match(dir, strings.TrimPrefix(of, ".")) // vim's of a name without a dot: .NAME.swp
+		lower := strings.ToLower(of)
+		if row = match(dir, lower); row.Test == Never && len(of) > 1 {
+			row = match(dir, strings.TrimPrefix(lower, ".")) // vim's and rsync's of a name without a dot: .NAME.swp
 		}
 	}
 	return row
@@ -72,11 +73,35 @@ func original(name string) (string, bool) {
 	case name[0] == '#' && name[last] == '#' && last > 1:
 		return name[1:last], true
 	}
+	for _, ending := range [...]string{"___jb_tmp___", "___jb_old___"} { // of JetBrains' editors
+		if of, is := strings.CutSuffix(name, ending); is {
+			return of, of != ""
+		}
+	}
 	at := strings.LastIndexByte(name, '.')
 	if at <= 0 {
 		return "", false
 	}
-	return name[:at], copyEndings[name[at:]] || strings.HasPrefix(name[at:], ".undo-conflict-")
+	ending := strings.ToLower(name[at:])
+	if copyEndings[ending] || strings.HasPrefix(ending, ".undo-conflict-") {
+		return name[:at], true
+	}
+	return name[:at], isRandom(name[at+1:], name[0] == '.' && strings.Count(name, ".") > 2)
+}
+
+// isRandom reports whether a name ends as those do that programs make up for a file which
+// they write beside another one: with a number of a process or a clock, as npm does, or with
+// six letters and digits, as mkstemp(3) and rsync do. Six small letters are rather a word, but
+// in a name that rsync has put a dot before.
+func isRandom(ending string, dotted bool) bool {
+	if strings.Trim(ending, "0123456789") == "" {
+		return len(ending) >= 3
+	}
+	if len(ending) != len("XXXXXX") || strings.Trim(ending, base64Letters[:62]) != "" {
+		return false
+	}
+	word := strings.Trim(ending, "abcdefghijklmnopqrstuvwxyz") == ""
+	return !word || dotted && !slices.Contains(exampleWords, ending)
 }
 
 func match(dir, name string) Row {

@@ -30,13 +30,15 @@ func TestMatch(t *testing.T) {
 		Environment: ".env .env.local .env-prod .envs .ENV a/b/.env .env.example.local .envrc .envrc.private",
 		ByName: `.dev.vars .dev.vars.staging .netrc .git-credentials x.kdbx release.keystore a/.cargo/credentials.toml .aws/credentials
 			.netrc~ .netrc.bak .netrc.undo-conflict .netrc.undo-conflict-2 .netrc.swp ..netrc.swp #.netrc# .git-credentials.lock .secrets/db rootkey.csv
+			.netrc.a1b2c3 ..netrc.AbCdEf ..netrc.abcdef .x.kdbx.Qx81zz .netrc.123456 .netrc___jb_tmp___
 			terraform.tfstate terraform.tfstate.backup a/.streamlit/secrets.toml .secrets .secret ansible/vault_pass.txt .zsh_history secring.gpg .vault-password`,
 		Key:    "server.pem.orig tls.key.new id_rsa id_ed25519_work server.pem a/b/tls.key AuthKey_X.p8 signing.asc deploy_rsa github_ed25519 ssh_host_rsa_key private_key client.ovpn prod-deploy-key host_key .ssh/work my_deploy_key_2",
 		Hex:    "config/master.key master.key config/credentials/production.key",
 		Values: "prod.tfvars~ prod.tfvars.undo-conflict .npmrc.new prod.kubeconfig admin.conf prod.env .flaskenv .npmrc .yarnrc.yml NuGet.Config my-service-account-1.json google-credentials.json x.tfvars .kube/config kubeconfig.yaml secrets.toml wg0.conf sa-key.json my-project-0123456789ab.json proj-firebase-adminsdk-ab.json rclone.conf .config/gh/hosts.yml env.production .clasprc.json",
 		Shown: `.env.example .env.sample .env.local.example .env.dist .env.vault id_rsa.pub truststore.jks debug.keystore google-services.json
 			credentials.example.json   .dev.vars.example deploy_rsa.pub`,
-		Never: "env main.go config settings.json .secrets.baseline id.go pem key go.mod streamlit/secrets.tom credentials config/config.yml a.envx .npmrc.template poetry.lock uv.lock package-lock.json my-project-0123456789.json my-project-0123456789xy.json 0123456789ab.json -0123456789ab.json main.go~ ~ .lock .bak ##",
+		Never: `env main.go config settings.json .secrets.baseline id.go pem key go.mod streamlit/secrets.tom credentials config/config.yml a.envx .npmrc.template poetry.lock uv.lock package-lock.json my-project-0123456789.json my-project-0123456789xy.json 0123456789ab.json -0123456789ab.json main.go~ ~ .lock .bak ##
+			x.kdbx.backup .12345 main.go.123456 ___jb_tmp___ .netrc.12 .secrets.baseline .secrets.config .secrets.sample ..secrets.sample`,
 	} {
 		for _, n := range strings.Fields(names) {
 			if got := Match(path.Split(n)); got.Test != want {
