@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -86,5 +87,25 @@ func TestDisplayListsWhatItAnswersFor(t *testing.T) {
 	if fields := strings.Fields(out); fields[len(fields)-1] == "0" {
 		t.Errorf("no entry by name: %s", out)
 	}
+	body := w.write(w.project+"/xlib.py", program("desktop/xlib.py"))
+	if out := s.sh("/usr/bin/python3 " + body); !strings.HasSuffix(out, "pointer 50 60\nkey 1\n") {
+		t.Errorf("python-xlib: %s", out)
+	}
 	s.stopsClean()
+}
+
+// TestGLIsNamed: where a program asks for OpenGL and the display has none, the end of the run
+// names the setting; with it there is OpenGL, and nothing to say.
+func TestGLIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb")
+	ask := []string{"--display", "virtual", "--", "/usr/bin/python3", w.write(w.project+"/gl.py", program("desktop/gl.py"))}
+	for _, gl := range []bool{false, true} {
+		w.write(w.home+"/.config/carrel/config.yaml", fmt.Sprintf("display: {gl: %v}\n", gl))
+		r := w.run(ask...)
+		if r.out != fmt.Sprintf("GLX %v\n", gl) || (strings.Count(r.err, "display.gl: true") == 1) == gl {
+			t.Errorf("gl %v: %s", gl, r)
+		}
+	}
 }

@@ -48,6 +48,7 @@ type Desktop struct {
 
 	ending   atomic.Bool
 	viewing  viewing
+	lacksGL  sync.Once // that a program asked for it is told at the end once
 	own      ownClients
 	starting sync.Mutex // held while a server is started
 	mu       sync.Mutex

@@ -41,6 +41,9 @@ func (d *Desktop) filterX() {
 		Clients: func(n int) { d.count(func() { d.clients = n }) },
 		Lacks: func(c xfilter.Client, name string) {
 			if name == "GLX" {
+				d.lacksGL.Do(func() {
+					d.c.Note("a program asked the virtual display for OpenGL, which it has with display.gl: true in your configuration")
+				})
 				d.say(api.EventNote, "process %d asked display %s for OpenGL, which it has with display.gl: true; most programs paint without", c.PID, d.Display())
 			}
 		},
