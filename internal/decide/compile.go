@@ -135,6 +135,7 @@ func (p *Decision) Compile(prepare bool) error {
 		}
 	}
 	p.Plan.Private = p.Private
+	uncover(p)
 	lendTmp(p)
 	if err := p.mountLinksHeld(); err != nil {
 		return err
@@ -233,6 +234,33 @@ func helpers(p *Decision, in *sandbox.Input) {
 		if kind == sandbox.KindFile && filepath.Dir(real) == "/usr/bin" && inside.IsHelper(real) && name != "open" {
 			in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: in.Self, ReadOnly: true, Reason: "links go to the person outside"})
 		}
+	}
+}
+
+// uncover has the broker see the project's files of secrets below their masks, and the
+// directories on the way without a mount, so that a directory with a secret in it can be
+// removed whole. It reads and changes none of them.
+func uncover(p *Decision) {
+	var bare []string
+	for i := range p.Plan.Mounts {
+		m := &p.Plan.Mounts[i]
+		if m.Kind != sandbox.MountMask || m.Dir || !pathname.Within(m.Target, p.Place.Project) {
+			continue
+		}
+		r := p.Policy.Lookup(m.Target).Rule
+		own := r != nil && r.Path == m.Target && r.Source.Layer == policy.LayerDefault
+		if own && strings.HasPrefix(r.Source.Text, view.SecretPrefix) {
+			m.Bare = true
+			bare = append(bare, m.Target)
+		}
+	}
+	for i := range p.Plan.Mounts {
+		m := &p.Plan.Mounts[i]
+		if m.Kind != sandbox.MountSelf || !m.Dir || m.ReadOnly || m.Target == p.Place.Project {
+			continue
+		}
+		m.Bare = slices.ContainsFunc(bare, func(secret string) bool { return pathname.Within(secret, m.Target) }) &&
+			pathname.Within(m.Target, p.Place.Project)
 	}
 }
 

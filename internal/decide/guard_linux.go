@@ -9,6 +9,7 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/protectednames"
 	"carrel/internal/remask"
+	"carrel/internal/sandbox"
 )
 
 // Guards is what the changes of this run are decided by; own are the files of secrets that
@@ -17,7 +18,7 @@ func (p *Decision) Guards(own *remask.OwnFiles) guard.Config {
 	program := p.Reason(policy.DimPrograms)
 	c := guard.Config{
 		Policy: p.Policy, Project: p.Place.Project, Git: p.Place.Git, Roots: p.Plan.Roots, Write: p.Guarded.Write, Guarded: p.Guarded.Rules,
-		Named: p.Guarded.Named, Trees: protectednames.OtherTrees(&p.Place), Seconds: secondNames(p), Configs: p.isGitConfig, Passwords: p.Passwords(), Exact: p.AsIs(),
+		Named: p.Guarded.Named, Trees: protectednames.OtherTrees(&p.Place), Seconds: secondNames(p), Configs: p.isGitConfig, Passwords: p.Passwords(), Secrets: uncovered(p), Exact: p.AsIs(),
 		Starts:   p.Plan.Landlock.Execute,
 		Programs: broker.Verdict{Rule: "programs.allow: " + program.Value, Source: program.Source.String(), Hint: programsHint},
 		Strict:   p.strictSecrets(), MadeInside: own.Is,
@@ -31,4 +32,14 @@ func (p *Decision) Guards(own *remask.OwnFiles) guard.Config {
 		c.State, c.Private = p.State.Root(), p.State.Has
 	}
 	return c
+}
+
+// uncovered are the files of secrets in the project that only commands see a mask on.
+func uncovered(p *Decision) (all []string) {
+	for _, m := range p.Plan.Mounts {
+		if m.Kind == sandbox.MountMask && m.Bare {
+			all = append(all, m.Target)
+		}
+	}
+	return all
 }

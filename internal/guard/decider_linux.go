@@ -34,6 +34,7 @@ type Config struct {
 	// repositories, whose changes are vetted.
 	Configs   func(path string) bool
 	Passwords []string       // configurations that a password is hidden of
+	Secrets   []string       // files of secrets in the project that are hidden, and may be removed
 	Starts    []string       // files that may be started
 	Programs  broker.Verdict // what is said of others
 	// State is the state directory, in which programs inside have private places; "" for
@@ -149,6 +150,8 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		return d.refusal(at, "it leads to where programs inside write unseen", "default", "")
 	}
 	switch {
+	case l.Access == policy.Deny && ch.Op == broker.OpUnlink && slices.Contains(d.c.Secrets, at):
+		return broker.Verdict{Allowed: true} // what is gone tells nothing, and the history has it
 	case l.Access == policy.Deny:
 		if r := l.Rule; r != nil && r.Source.Layer == policy.LayerDefault && r.Path != "" {
 			return d.refusal(at, r.Source.Text, "default", r.Path)
@@ -239,11 +242,12 @@ func (d *Decider) guard(ch *broker.Change, at string) *policy.Rule {
 	return nil
 }
 
-// reading decides an open for reading. Only patterns are decided here: what a
-// rule hides by its path is a mount, and what else is mounted in a root is the
-// workspace's own.
+// reading decides an open for reading. Only patterns and hidden files of secrets are
+// decided here: what another rule hides by its path is a mount in the mirror too, and what
+// else is mounted in a root is the workspace's own.
 func (d *Decider) reading(at string) broker.Verdict {
-	if l := d.c.Policy.Lookup(at); l.Access == policy.Deny && l.Rule != nil && l.Rule.Glob != "" {
+	l := d.c.Policy.Lookup(at)
+	if l.Access == policy.Deny && l.Rule != nil && (l.Rule.Glob != "" || slices.Contains(d.c.Secrets, at)) {
 		return byRule(d.refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
 	}
 	return broker.Verdict{Allowed: true}

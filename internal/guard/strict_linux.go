@@ -26,7 +26,7 @@ import (
 // secretOf gives the path of a change at which there is a secret, and why it is one; "" for
 // none. What a command of this run made is its own.
 func (d *Decider) secretOf(ch *broker.Change) (at, reason string) {
-	if !d.c.Strict {
+	if !d.c.Strict || removes(ch) { // what is gone tells nothing
 		return "", ""
 	}
 	if ch.Kind == broker.KindFile || ch.Op == broker.OpLink {

@@ -107,7 +107,7 @@ func TestLinkedWorktree(t *testing.T) {
 		if passes = passes || c.op == ""; c.op == "" {
 			continue
 		}
-		ch := broker.Change{Op: c.op, Path: dir + "/main/.git/" + c.at, Kind: c.kind, Over: c.over, Dir: -1, ToDir: -1}
+		ch := broker.Change{Op: c.op, Path: dir + "/main/.git/" + c.at, Kind: c.kind, Over: c.over, Mode: 0o777, Dir: -1, ToDir: -1}
 		if c.to != "" {
 			ch.To = dir + "/main/.git/" + c.to
 		}

@@ -185,8 +185,8 @@ type Mount struct {
 	ReadOnly bool
 	Optional bool // skip where Source or Target does not exist; another sense for MountProc
 	Dir      bool // Target is a directory
-	// Bare, with MountData: the broker has what is below it, so that it can be removed
-	// there as any other file.
+	// Bare, with MountData, MountMask of a file and MountSelf: the broker has what is
+	// below it, so that it can be removed there as any other file or directory.
 	Bare bool
 	// Dev and Ino are what Source was when it was decided about; the stage
 	// refuses anything else in its place. Ino 0 is not checked.

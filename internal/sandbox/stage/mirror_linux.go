@@ -1,6 +1,8 @@
 package stage
 
 import (
+	"slices"
+
 	"os"
 	"path"
 
@@ -44,8 +46,12 @@ func (b *builder) mirror() (h handles, err error) {
 
 // uncover takes away what only commands see; cover puts it back.
 func (b *builder) uncover() (cover func() error, err error) {
-	covers := make(map[string]int)
-	for i := range b.plan.Mounts {
+	type covered struct {
+		at string
+		fd int
+	}
+	var covers []covered
+	for i := range slices.Backward(b.plan.Mounts) { // what is mounted in another one goes first
 		m := &b.plan.Mounts[i]
 		if !m.Bare {
 			continue
@@ -60,14 +66,14 @@ func (b *builder) uncover() (cover func() error, err error) {
 		if err != nil {
 			return nil, failed("uncovering for the broker", m.Target, err)
 		}
-		covers[m.Target] = fd
+		covers = append(covers, covered{m.Target, fd})
 	}
 	return func() error {
-		for at, fd := range covers {
-			if err := unix.MoveMount(fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-				return failed("covering", at, err)
+		for _, c := range slices.Backward(covers) {
+			if err := unix.MoveMount(c.fd, "", unix.AT_FDCWD, c.at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+				return failed("covering", c.at, err)
 			}
-			unix.Close(fd)
+			unix.Close(c.fd)
 		}
 		return nil
 	}, nil
