@@ -45,6 +45,10 @@ func TestRemoveWithSecrets(t *testing.T) {
 				if after := w.outsideSh(look); after != before {
 					t.Errorf("undone: %s\nwas: %s", after, before)
 				}
+				list := w.carrel("denials", "--json").out
+				if strings.Count(list, `"hidden"`) != 1 || !strings.Contains(list, `".env, packages/.netrc, packages/api/.env"`) {
+					t.Errorf("the record of what was hidden: %s", list)
+				}
 				if r := carrel(`cat .env packages/api/.env packages/.netrc; true`); strings.Contains(r.out, "secret-") {
 					t.Errorf("read afterwards: %s", r)
 				}

@@ -46,6 +46,7 @@ const (
 	CodeMemory      = "memory"      // the memory limit ended processes
 	CodeNotHeld     = "not-held"    // a limit that cannot be held here was asked for
 	CodeNetwork     = "network"     // a connection was refused
+	CodeHidden      = "hidden"      // files of secrets could not be read; whether one was wanted is not known
 	CodeListed      = "listed"      // nothing was refused: a name was made that can run code later
 	CodeCredential  = "credential"  // one of the person's was not used
 	CodeUnsupported = "unsupported" // something that this version does not do was asked for

@@ -18,7 +18,6 @@ import (
 	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/decide"
-	"carrel/internal/guard"
 	"carrel/internal/hostfacts"
 	"carrel/internal/network"
 	"carrel/internal/pathname"
@@ -387,31 +386,11 @@ func (s *Session) conclude(r *api.Result) {
 	sweepGone(s)
 	r.Notes = s.Noted()
 	r.Hidden = s.hiddenSecrets()
-}
-
-// hiddenSecrets names the files of the project that are hidden as secrets, as a person
-// there calls them.
-func (s *Session) hiddenSecrets() (names []string) {
-	add := func(at string) {
-		if rel, ok := strings.CutPrefix(at, s.Place.Project+"/"); ok && len(names) < guard.MaxListed {
-			names = append(names, rel)
+	if d := hiddenDenial(r, s.Place.Project); d.Code != "" && s.State != nil {
+		if err := s.State.LogDenial(d); err != nil {
+			s.Note("%v", err)
 		}
 	}
-	for i := range s.Policy.Rules {
-		if r := &s.Policy.Rules[i]; r.Access == policy.Deny && r.Path != "" && r.Source.Layer == policy.LayerDefault && s.Policy.Lookup(r.Path).Access == policy.Deny {
-			add(r.Path)
-		}
-	}
-	for _, at := range s.hiddenSince {
-		if s.Policy.Lookup(at).Access == policy.Deny {
-			add(at)
-		}
-	}
-	for _, at := range s.Passwords() {
-		add(at)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // Changes looks for what the run left in the project.

@@ -2,6 +2,7 @@ package decisioncmd
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"carrel/internal/api"
@@ -110,7 +111,7 @@ func listDenials(env *cmdenv.Env, cmd *cobra.Command, f *logFlags) error {
 		return err
 	}
 	tellBroken(env, broken)
-	list = newest(list, f.last)
+	list = newest(withoutRepeats(list), f.last)
 	if f.json {
 		return show.JSON(env.Out, show.NotNil(list))
 	}
@@ -120,6 +121,20 @@ func listDenials(env *cmdenv.Env, cmd *cobra.Command, f *logFlags) error {
 	}
 	apiview.PrintDenials(env.Out, list, f.all)
 	return nil
+}
+
+// withoutRepeats leaves the newest record of what is the same in each run of a project:
+// the files that were hidden.
+func withoutRepeats(list []api.Denial) []api.Denial {
+	later := map[[2]string]bool{}
+	for i, d := range slices.Backward(list) {
+		if same := [2]string{d.Project, d.Subject}; d.Code == api.CodeHidden && later[same] {
+			list[i].Code = ""
+		} else if d.Code == api.CodeHidden {
+			later[same] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(d api.Denial) bool { return d.Code == "" })
 }
 
 func noDenials(all bool, project string) string {
