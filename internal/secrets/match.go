@@ -113,7 +113,8 @@ func match(dir, name string) Row {
 	}
 	if name != "" {
 		row = first(row, t.begins[name[0]], dir, name)
-		row = first(row, t.begins['*'], dir, name)
+		row = first(row, t.ends[name[len(name)-1]], dir, name)
+		row = first(row, t.ends['*'], dir, name)
 	}
 	if row == nil && dir != "" {
 		row = t.whole[strings.ToLower(path.Base(dir))]
@@ -211,6 +212,7 @@ type rows struct {
 	endings map[string]*row // "*.pem", by ".pem"
 	whole   map[string]*row // "DIR/*", by the directory
 	begins  [256][]*row     // the others, by what the name begins with
+	ends    [256][]*row     // those that begin with any byte, by what the name ends with
 }
 
 // table reads the embedded table on first use; a test holds its form.
@@ -248,6 +250,9 @@ func parse(text string) (t *rows, bad []string) {
 			t.exact[name] = &r
 		case !below && plain && strings.LastIndexByte(ending, '.') == 0 && len(r.pieces) == 2:
 			t.endings[ending] = &r
+		case name[0] == '*':
+			last := name[len(name)-1]
+			t.ends[last] = append(t.ends[last], &r)
 		default:
 			t.begins[name[0]] = append(t.begins[name[0]], &r)
 		}

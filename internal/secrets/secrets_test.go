@@ -2,8 +2,11 @@ package secrets
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestTable(t *testing.T) {
@@ -12,7 +15,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("no rows: %q", bad)
 	}
 	n := len(rows.exact) + len(rows.endings)
-	for _, list := range rows.begins {
+	for _, list := range slices.Concat(rows.begins[:], rows.ends[:]) {
 		n += len(list)
 	}
 	if n < 70 {
@@ -124,6 +127,33 @@ func TestHoldsToken(t *testing.T) {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
+}
+
+// TestMatchIsTheFirstRow: the lookup finds what a look at each row in turn does.
+func TestMatchIsTheFirstRow(t *testing.T) {
+	rows := table()
+	var all []*row
+	for _, list := range slices.Concat(rows.begins[:], rows.ends[:]) {
+		all = append(all, list...)
+	}
+	slices.SortFunc(all, func(a, b *row) int { return a.line - b.line })
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom([]string{"", "x", "my", "-", "a-b-", "service-account", "credentials"}).Draw(t, "before")
+		name += strings.Join(rapid.SampledFrom(all).Draw(t, "row").pieces, rapid.SampledFrom([]string{"", "y", ".z"}).Draw(t, "star"))
+		name += rapid.SampledFrom([]string{"", "x", ".json", ".bak"}).Draw(t, "after")
+		want := first(nil, all, "", name)
+		for _, p := range []*row{rows.exact[name], rows.endings[path.Ext(name)]} {
+			if p != nil && (want == nil || p.line < want.line) {
+				want = p
+			}
+		}
+		if want == nil {
+			want = &row{}
+		}
+		if got := match("", name); !isExample(name) && got.Reason != want.Reason {
+			t.Errorf("%q is %+v, and the first row %+v", name, got, want.Row)
+		}
+	})
 }
 
 func BenchmarkMatch(b *testing.B) {
