@@ -131,6 +131,8 @@ func TestPurge(t *testing.T) {
 	refused("want --project DIR, --gone or --all")
 	refused("no terminal to ask at", "--all")
 	refused("nothing is kept of it", "--project", w.home)
+	refused("nothing is kept of it", "--project", w.home+"/src/one/typo", "--yes")
+	refused("nothing is kept of it", "--project", w.home+"/src/one/a", "--yes")
 	w.mkdir(w.home+"/src/one/sub", 0o755)
 	running := w.command(w.bin, "run", "--", "sh", "-c", "echo ready; sleep 100")
 	running.Dir = w.home + "/src/one"
