@@ -151,9 +151,14 @@ func TestPurge(t *testing.T) {
 			t.Errorf("%q: %s", args, r)
 		}
 	}
+	rest := state + "/projects/.purged-" + strings.Repeat("0", 20) // of a removal that was killed
+	w.mkdir(rest+"/history", 0o700)
 	fine("--all", "--dry-run")
 	fine("--gone", "--yes")
 	listed("one", "three")
+	if exists(rest) {
+		t.Error("what a removal that was killed had put aside is left")
+	}
 	fine("--project", w.home+"/src/one/sub", "--yes")
 	listed("three")
 	fine("--all", "--yes")

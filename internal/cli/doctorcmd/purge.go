@@ -62,6 +62,9 @@ func purge(env *cmdenv.Env, f *purgeFlags) error {
 		return errors.New("want --project DIR, --gone or --all; `carrel projects` lists what is kept")
 	}
 	s := state(env)
+	if !f.dryRun {
+		s.FinishRemovals()
+	}
 	list, err := s.Kept()
 	if err != nil {
 		return err
