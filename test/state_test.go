@@ -167,3 +167,18 @@ func TestPurge(t *testing.T) {
 	}
 	fine("--all", "--yes")
 }
+
+// TestFullOutput: a command whose words could not be written has not succeeded.
+func TestFullOutput(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.sh("echo made > made")
+	for _, words := range []string{"history", "diff", "show", "projects", "ps", "version", "history --json"} {
+		r := w.plain("sh", "-c", w.bin+" "+words+" >/dev/full")
+		if r.code != 125 || strings.Count(r.err, "no space left on device") != 1 {
+			t.Errorf("%s: %s", words, r)
+		}
+		if r := w.plain("sh", "-c", w.bin+" "+words+" | true"); r.code != 0 || r.err != "" {
+			t.Errorf("%s, nobody reads: %s", words, r)
+		}
+	}
+}
