@@ -79,6 +79,11 @@ func TestMCPEndlessLog(t *testing.T) {
 		}
 	}
 	c.does("app_kill", args{"app": app})
+
+	short := c.does("Bash", args{"command": "echo short"}).Structured["app_id"]
+	if r := c.does("app_log", args{"app": short, "stream": "stdout", "since": 6}); r.Structured["next"] != 6. {
+		t.Errorf("at the end of a log: %v", r.Structured)
+	}
 }
 
 // TestMCPHangup: a server whose terminal or client hangs up takes its workspace along.

@@ -204,3 +204,17 @@ func TestProjectPauseWords(t *testing.T) {
 		t.Errorf("by its id: %d %q", code, said)
 	}
 }
+
+// TestPauseOfAnOddNameEnds: a person can type the name of each directory that can be paused.
+func TestPauseOfAnOddNameEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	for name, word := range map[string]string{"new\nline": `"new\nline"`, "\xff": `"\xff"`, "end ": `"end "`} {
+		dir := w.home + "/src/" + name
+		w.mkdir(dir, 0o755)
+		w.fine("pause", "--project", dir)
+		if code, said := w.resumes(word, dir); code != 0 {
+			t.Errorf("%q: %d %q", name, code, said)
+		}
+	}
+}

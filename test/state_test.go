@@ -131,6 +131,8 @@ func TestPurge(t *testing.T) {
 	refused("want --project DIR, --gone or --all")
 	refused("no terminal to ask at", "--all")
 	refused("nothing is kept of it", "--project", w.home)
+	refused("nothing is kept of it", "--project", w.home+"/src/one/typo", "--yes")
+	refused("nothing is kept of it", "--project", w.home+"/src/one/a", "--yes")
 	w.mkdir(w.home+"/src/one/sub", 0o755)
 	running := w.command(w.bin, "run", "--", "sh", "-c", "echo ready; sleep 100")
 	running.Dir = w.home + "/src/one"
@@ -149,9 +151,14 @@ func TestPurge(t *testing.T) {
 			t.Errorf("%q: %s", args, r)
 		}
 	}
+	rest := state + "/projects/.purged-" + strings.Repeat("0", 20) // of a removal that was killed
+	w.mkdir(rest+"/history", 0o700)
 	fine("--all", "--dry-run")
 	fine("--gone", "--yes")
 	listed("one", "three")
+	if exists(rest) {
+		t.Error("what a removal that was killed had put aside is left")
+	}
 	fine("--project", w.home+"/src/one/sub", "--yes")
 	listed("three")
 	fine("--all", "--yes")
@@ -159,4 +166,19 @@ func TestPurge(t *testing.T) {
 		t.Error("the state directory is left, or the project is not")
 	}
 	fine("--all", "--yes")
+}
+
+// TestFullOutput: a command whose words could not be written has not succeeded.
+func TestFullOutput(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.sh("echo made > made")
+	for _, words := range []string{"history", "diff", "show", "projects", "ps", "version", "history --json"} {
+		r := w.plain("sh", "-c", w.bin+" "+words+" >/dev/full")
+		if r.code != 125 || strings.Count(r.err, "no space left on device") != 1 {
+			t.Errorf("%s: %s", words, r)
+		}
+		if r := w.plain("sh", "-c", w.bin+" "+words+" | true"); r.code != 0 || r.err != "" {
+			t.Errorf("%s, nobody reads: %s", words, r)
+		}
+	}
 }

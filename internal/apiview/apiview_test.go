@@ -47,3 +47,14 @@ func TestWhatComesFromInside(t *testing.T) {
 		t.Errorf("%s", out.String())
 	}
 }
+
+// A workspace of which only the control is kept has no time and no project.
+func TestRemovedWorkspace(t *testing.T) {
+	var removed api.Desk
+	removed.Name, removed.State = "held", api.StateStopped
+	var out strings.Builder
+	PrintWorkspaces(&out, []api.Desk{removed})
+	if text := out.String(); strings.Contains(text, "0001") || strings.Contains(text, `""`) {
+		t.Errorf("listed as:\n%s", text)
+	}
+}

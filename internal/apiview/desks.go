@@ -18,14 +18,14 @@ func PrintWorkspace(w io.Writer, d api.Desk) {
 	if d.Paused != nil {
 		t.Row("", PausedText(d.Paused))
 	}
-	t.Row("project", show.QuoteIf(d.Project))
+	t.Row("project", projectText(d))
 	if d.Purpose != "" {
 		t.Row("purpose", show.OneLine(d.Purpose))
 	}
 	if d.Profile != "" {
 		t.Row("profile", d.Profile)
 	}
-	t.Row("started", d.Started.Local().Format(show.Stamp))
+	t.Row("started", startedText(d))
 	if !d.Stopped.IsZero() {
 		t.Row("stopped", d.Stopped.Local().Format(show.Stamp))
 	}
@@ -137,6 +137,22 @@ func ceilingText(c *api.Ceiling) string {
 // hashShown is how much of a hash people are shown in passing, with its dots.
 const hashShown = 15
 
+// startedText and projectText are "-" for a workspace that was removed: of it only the
+// control is kept.
+func startedText(d api.Desk) string {
+	if d.Started.IsZero() {
+		return "-"
+	}
+	return d.Started.Local().Format(show.Stamp)
+}
+
+func projectText(d api.Desk) string {
+	if d.Project == "" {
+		return "-"
+	}
+	return show.QuoteIf(d.Project)
+}
+
 // PrintWorkspaces lists workspaces that stay.
 func PrintWorkspaces(w io.Writer, list []api.Desk) {
 	t := &show.Table{}
@@ -148,7 +164,7 @@ func PrintWorkspaces(w io.Writer, list []api.Desk) {
 				running++
 			}
 		}
-		t.Row(d.Name, stateText(d.State, d.Backend), d.Control.Mode, fmt.Sprint(running), d.Started.Local().Format(show.Stamp), show.Dash(show.OneLine(show.Shorten(d.Purpose, show.ColumnMax))), show.QuoteIf(d.Project))
+		t.Row(d.Name, stateText(d.State, d.Backend), d.Control.Mode, fmt.Sprint(running), startedText(d), show.Dash(show.OneLine(show.Shorten(d.Purpose, show.ColumnMax))), projectText(d))
 	}
 	t.Print(w, "")
 }

@@ -56,7 +56,8 @@ func Main(argv []string) int {
 	}
 	// Most runs end before a collection would pay.
 	debug.SetGCPercent(400)
-	env := &cmdenv.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
+	out := show.NewOutput(os.Stdout)
+	env := &cmdenv.Env{In: os.Stdin, Out: out, Err: os.Stderr, Environ: os.Environ()}
 	args := argv[min(1, len(argv)):]
 	if len(argv) > 0 && filepath.Base(argv[0]) == runcmd.SandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
@@ -74,6 +75,9 @@ func Main(argv []string) int {
 		return fail(env, err)
 	}
 	if err := root.Execute(); err != nil {
+		return fail(env, err)
+	}
+	if err := out.Err(); err != nil && env.Status == 0 {
 		return fail(env, err)
 	}
 	return env.Status

@@ -199,7 +199,7 @@ func section(root *yaml.Node, key string) *yaml.Node {
 
 func keyIndex(mapping *yaml.Node, key string) int {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
+		if isText(mapping.Content[i], key) {
 			return i
 		}
 	}

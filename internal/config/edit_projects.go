@@ -98,7 +98,7 @@ func addTo(at *yaml.Node, key []string, value string) {
 		at.Content[i+1] = listNode([]string{value})
 		return
 	}
-	if !slices.ContainsFunc(list.Content, func(n *yaml.Node) bool { return n.Value == value }) {
+	if !slices.ContainsFunc(list.Content, func(n *yaml.Node) bool { return isText(n, value) }) {
 		list.Content = append(list.Content, textNode(value))
 	}
 }
@@ -108,7 +108,7 @@ func addTo(at *yaml.Node, key []string, value string) {
 func removeFrom(at *yaml.Node, key []string, value string) bool {
 	if at.Kind == yaml.SequenceNode && len(key) == 0 {
 		n := len(at.Content)
-		at.Content = slices.DeleteFunc(at.Content, func(n *yaml.Node) bool { return n.Value == value })
+		at.Content = slices.DeleteFunc(at.Content, func(n *yaml.Node) bool { return isText(n, value) })
 		return len(at.Content) < n
 	}
 	if at.Kind != yaml.MappingNode || len(key) == 0 {

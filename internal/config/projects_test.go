@@ -81,3 +81,24 @@ func TestGrants(t *testing.T) {
 		t.Error("a rule that is none was written")
 	}
 }
+
+// Names that are no text are written as base64, and found again under their own bytes.
+func TestGrantsOfNamesThatAreNoText(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	project := "/new\nline"
+	g := Grants{Read: []string{"a\nb", "c\xff"}}
+	more := Grants{Hosts: []string{"example.org"}, Read: []string{"YQpi"}} // "a\nb" in base64
+	for _, g := range []Grants{g, more, g} {
+		if err := AddGrants(file, project, g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, g := range []Grants{g, more} {
+		if missing, err := RemoveGrants(file, project, g); err != nil || len(missing) > 0 {
+			t.Fatalf("removing %q: missing %q, %v", g, missing, err)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "read") {
+		t.Errorf("left: %s, %v", text, err)
+	}
+}

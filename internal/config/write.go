@@ -30,6 +30,16 @@ func textNode(s string) *yaml.Node {
 	}
 }
 
+// isText reports whether a node is this text, in plain or as [textNode] writes bytes
+// that are no text.
+func isText(n *yaml.Node, s string) bool {
+	if n.ShortTag() != "!!binary" {
+		return n.Value == s
+	}
+	raw, ok := (&decoder{}).binary(n, "")
+	return ok && raw == s
+}
+
 // ambiguous tells whether the plain form could be anything but this text.
 func ambiguous(s string) bool {
 	return s == "" || strings.ContainsFunc(s, func(r rune) bool {

@@ -88,7 +88,7 @@ func (r *removal) remove(d *removing, name string) {
 	err := unix.Unlinkat(at, name, 0)
 	if err == unix.EISDIR {
 		if err = unix.Unlinkat(at, name, unix.AT_REMOVEDIR); err != nil {
-			if err = r.enter(at, name); err != nil {
+			if err = r.enter(at, name); err != nil && err != unix.ENOENT {
 				r.fail(name, err)
 			}
 			return
@@ -114,7 +114,7 @@ func (r *removal) leave(err error) {
 		at = int(r.stack[len(r.stack)-1].Dir.Fd())
 	}
 	switch err := unix.Unlinkat(at, d.name, unix.AT_REMOVEDIR); {
-	case err != nil:
+	case err != nil && err != unix.ENOENT: // another removal may have been faster
 		r.fail(d.name, err)
 	case len(r.stack) > 0:
 		r.stack[len(r.stack)-1].progress = true

@@ -2,11 +2,14 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"carrel/internal/api"
 	"carrel/internal/fileops"
 	"carrel/internal/tools"
 
@@ -176,5 +179,29 @@ func TestOutputKeepsItsEnds(t *testing.T) {
 		if _, shown, _ := strings.Cut(tail, "\n"); int64(len(head)+len(shown))+o.LeftOut != int64(len(all)) {
 			t.Errorf("%s: %d + %d + %d are not %d", name, len(head), len(shown), o.LeftOut, len(all))
 		}
+	}
+}
+
+// TestLogPages: the pages of a log give the log, and no character is cut between two.
+func TestLogPages(t *testing.T) {
+	log := strings.Repeat("x€é\U0001f600\n", 50) + "\xff\xbf\xbf\xbf\xbf\xbf\xbf end"
+	var got strings.Builder
+	for since := uint64(0); ; {
+		r := &logReader{in: logIn{Tail: 7, Since: &since}, text: map[string][]byte{}}
+		err := r.add(&api.Output{Stream: api.StreamStdout, At: since, Data: []byte(log[since:])})
+		page := string(r.text[api.StreamStdout])
+		if r.out.Next != since+uint64(len(page)) || page == "" || r.out.More != errors.Is(err, errFull) {
+			t.Fatalf("since %d: %q, next %d, %v", since, page, r.out.Next, err)
+		}
+		if since < 500 && !utf8.ValidString(page) {
+			t.Errorf("since %d: %q", since, page)
+		}
+		got.WriteString(page)
+		if since = r.out.Next; !r.out.More {
+			break
+		}
+	}
+	if got.String() != log {
+		t.Errorf("the pages are %q", got.String())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"carrel/internal/api"
 	"carrel/internal/supervisor"
@@ -243,7 +244,7 @@ func (r *logReader) add(o *api.Output) error {
 	kept := r.text[o.Stream]
 	r.out.Lost += o.Lost
 	if r.in.Since != nil {
-		n := min(int(r.in.Tail)-len(kept), len(o.Data))
+		n := wholeRunes(o.Data, min(int(r.in.Tail)-len(kept), len(o.Data)))
 		r.text[o.Stream] = append(kept, o.Data[:n]...)
 		r.out.Next = o.At + uint64(n)
 		if r.out.More = n < len(o.Data); r.out.More {
@@ -256,6 +257,17 @@ func (r *logReader) add(o *api.Output) error {
 	r.text[o.Stream] = kept[max(0, int64(len(kept))-r.in.Tail):] // a workspace of another version may send more
 	r.out.Next = max(r.out.Next, o.At+uint64(len(o.Data)))
 	return nil
+}
+
+// wholeRunes is where to cut data, at n or up to three bytes before it, so that no
+// character is cut, if that leaves anything.
+func wholeRunes(data []byte, n int) int {
+	for at := n; at > 0 && at < len(data) && n-at < utf8.UTFMax; at-- {
+		if utf8.RuneStart(data[at]) {
+			return at
+		}
+	}
+	return n
 }
 
 func readLog(ctx context.Context, c *call, in logIn) (logOut, error) {
@@ -277,6 +289,9 @@ func readLog(ctx context.Context, c *call, in logIn) (logOut, error) {
 		return logOut{}, err
 	}
 	r := &logReader{in: in, text: map[string][]byte{}}
+	if in.Since != nil {
+		r.out.Next = *in.Since // also where nothing more was written
+	}
 	if ok {
 		err = e.Stream(ctx, r.request(), func(reply api.Reply) error {
 			if reply.Output == nil {

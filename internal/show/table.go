@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -87,7 +86,7 @@ func (t *Table) HasRows() bool { return len(t.rows) > 0 }
 
 // IsTerminal says whether what is printed there is shown to a person.
 func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

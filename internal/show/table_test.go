@@ -67,3 +67,21 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// What a person is to type to confirm is one word of printable text, without blanks around it.
+func TestTypedName(t *testing.T) {
+	for path, want := range map[string]string{
+		"/src/site":     "site",
+		"/src/my site":  "my site",
+		"/src/a\nb":     `"a\nb"`,
+		"/src/\xff":     `"\xff"`,
+		"/src/end ":     `"end "`,
+		"/src/ ":        `" "`,
+		"/":             "/",
+		"/src/x\x1b[2J": `"x\x1b[2J"`,
+	} {
+		if got := TypedName(path); got != want {
+			t.Errorf("%q: type %q, want %q", path, got, want)
+		}
+	}
+}

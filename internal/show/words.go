@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,15 @@ func QuoteIf(s string) string {
 		return q
 	}
 	return s
+}
+
+// TypedName is the last part of a path as a person can type it on one line.
+func TypedName(path string) string {
+	name := filepath.Base(path)
+	if strings.TrimSpace(name) != name {
+		return OneLine(Quote(name))
+	}
+	return OneLine(QuoteIf(name))
 }
 
 // Words writes a command line for reading: an argument with blanks or bytes

@@ -36,38 +36,53 @@ func (s *Dir) Hold(project string) (release func(), err error) {
 
 // Remove removes all that is kept of one project, or nothing and gives [ErrUsed].
 func (s *Dir) Remove(id string) error {
-	aside, err := s.putAside(id)
+	if err := s.putAside(id); err != nil {
+		return err
+	}
+	return s.removeAside(id)
+}
+
+// aside is where a directory of a project lies while it is removed.
+func aside(dir string) string { return filepath.Dir(dir) + "/" + asidePrefix + filepath.Base(dir) }
+
+// putAside puts the directories of a project where no run finds them.
+func (s *Dir) putAside(id string) error {
+	if !IsProjectID(id) {
+		return fmt.Errorf("%q is no project of the state directory", id)
+	}
+	from := s.projectDir(id)
+	unlock, err := hostfile.Lock(from+usedSuffix, 0)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrUsed
+	}
 	if err != nil {
 		return err
 	}
-	var failed error
-	for _, dir := range historiesElsewhere(aside, id) {
-		failed = errors.Join(failed, dirlist.RemoveTree(dir))
+	defer unlock()
+	if err := s.removeAside(id); err != nil { // of a removal that was interrupted
+		return err
 	}
-	return errors.Join(failed, dirlist.RemoveTree(aside))
+	for _, dir := range append(historiesElsewhere(from, id), from) {
+		if err := dirlist.RemoveTree(aside(dir)); err != nil {
+			return err
+		}
+		// A history may be named twice, and is put aside then.
+		if err := os.Rename(dir, aside(dir)); err != nil && (dir == from || !errors.Is(err, fs.ErrNotExist)) {
+			return err
+		}
+	}
+	return os.Remove(from + usedSuffix)
 }
 
-// putAside puts the directory of a project where no run finds it.
-func (s *Dir) putAside(id string) (string, error) {
-	if !IsProjectID(id) {
-		return "", fmt.Errorf("%q is no project of the state directory", id)
+// removeAside removes what was put aside of one project.
+func (s *Dir) removeAside(id string) (failed error) {
+	dir := aside(s.projectDir(id))
+	for _, at := range ReadPlaces(dir) {
+		if filepath.IsAbs(at) && filepath.Base(at) == id {
+			failed = errors.Join(failed, dirlist.RemoveTree(aside(at)))
+		}
 	}
-	from, aside := s.projectDir(id), s.Root()+"/projects/"+asidePrefix+id
-	unlock, err := hostfile.Lock(from+usedSuffix, 0)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return "", ErrUsed
-	}
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if err := dirlist.RemoveTree(aside); err != nil { // of a removal that was interrupted
-		return "", err
-	}
-	if err := os.Rename(from, aside); err != nil {
-		return "", err
-	}
-	return aside, os.Remove(from + usedSuffix)
+	return errors.Join(failed, dirlist.RemoveTree(dir))
 }
 
 // RemoveAll removes the state directory with all that is in it.
@@ -140,6 +155,7 @@ func (s *Dir) Sweep() (removed int, err error) {
 	if st, err := os.Lstat(last); err == nil && time.Since(st.ModTime()) < sweepPace {
 		return 0, nil
 	}
+	s.FinishRemovals()
 	ids, err := s.projectIDs()
 	if err != nil || len(ids) == 0 {
 		return 0, err
@@ -147,7 +163,6 @@ func (s *Dir) Sweep() (removed int, err error) {
 	if err := touch(last); err != nil {
 		return 0, err
 	}
-	s.removeAside()
 	var failed error
 	for _, id := range ids {
 		path, mark := s.NotedPath(id), s.projectDir(id)+goneFile
@@ -173,12 +188,12 @@ func (s *Dir) Sweep() (removed int, err error) {
 	return removed, failed
 }
 
-// removeAside removes what removals that were interrupted have left.
-func (s *Dir) removeAside() {
+// FinishRemovals removes what removals that were interrupted have left.
+func (s *Dir) FinishRemovals() {
 	entries, _ := os.ReadDir(s.Root() + "/projects")
 	for _, e := range entries {
 		if id, ok := strings.CutPrefix(e.Name(), asidePrefix); ok && IsProjectID(id) {
-			_ = dirlist.RemoveTree(s.Root() + "/projects/" + e.Name())
+			_ = s.removeAside(id)
 		}
 	}
 }

@@ -76,6 +76,53 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// TestInterruptedRemoval: what a removal was killed in goes with the next, with what it had
+// put aside elsewhere, and nothing goes of what was kept since.
+func TestInterruptedRemoval(t *testing.T) {
+	other := t.TempDir()
+	s, id := kept(t, "/p/one")
+	keepElsewhere := func() {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(other+"/"+id+"/journal", 0o700), s.Remember("/p/one", other+"/"+id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keepElsewhere()
+	if err := s.putAside(id); err != nil {
+		t.Fatal(err)
+	}
+	if s.Has(id) || len(names(t, other)) != 1 || names(t, other)[0] == id {
+		t.Fatalf("put aside: %q", names(t, other))
+	}
+	keepMore(t, s, "/p/one")
+	keepElsewhere()
+	s.FinishRemovals()
+	if left := names(t, other); !s.Has(id) || len(left) != 1 || left[0] != id {
+		t.Errorf("the new one is kept: %t, elsewhere %q", s.Has(id), left)
+	}
+	if err := s.putAside(id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Sweep(); err != nil {
+		t.Fatal(err)
+	}
+	if left := append(names(t, other), names(t, s.Root()+"/projects")...); len(left) != 0 {
+		t.Errorf("left of the last project: %q", left)
+	}
+}
+
+func names(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
 // TestSweep: a project goes a month after it was first seen gone, not one whose disk may
 // be unmounted, not one that is back, and there is one look a day.
 func TestSweep(t *testing.T) {

@@ -18,6 +18,9 @@ func (*Dir) Remove(string) error { return errHere }
 // RemoveAll removes nothing here.
 func (*Dir) RemoveAll() error { return errHere }
 
+// FinishRemovals removes nothing here.
+func (*Dir) FinishRemovals() {}
+
 // Sweep removes nothing here.
 func (*Dir) Sweep() (int, error) { return 0, nil }
 

@@ -37,6 +37,7 @@ import (
 //	projects/ID/gone              its time is when the project was first seen gone
 //	projects/ID.used              shared by the runs of a project, see Hold
 //	projects/ID.paused            one api.ProjectPause, while the project is paused
+//	projects/.purged-ID           what is being removed, see Remove
 //	projects/.swept               its time is that of the last Sweep
 //	projects/.total               locked while histories are shrunk; what they took then
 type Dir struct{ path string }

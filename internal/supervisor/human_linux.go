@@ -141,7 +141,7 @@ func ask(tty *os.File, text string) (string, error) {
 	if _, err := tty.WriteString(text); err != nil {
 		return "", fmt.Errorf("asking at the terminal: %w", err)
 	}
-	line := make([]byte, 256)
+	line := make([]byte, 4096) // the most that a terminal takes for one line
 	n, err := tty.Read(line)
 	if err != nil {
 		return "", fmt.Errorf("reading the answer at the terminal: %w", err)

@@ -189,7 +189,7 @@ func personAllowsFor(env *cmdenv.Env, project string, g config.Grants) error {
 	t.Row("project", show.QuoteIf(project))
 	var text strings.Builder
 	t.Print(&text, "  ")
-	word := show.OneLine(show.QuoteIf(filepath.Base(project)))
+	word := show.TypedName(project)
 	fmt.Fprintf(&text, "Type %s, the project's name, to allow this from now on, anything else to leave it: ", word)
 	typed, err := supervisor.Confirm(text.String(), word)
 	var why *api.Denial

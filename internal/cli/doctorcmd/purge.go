@@ -1,6 +1,7 @@
 package doctorcmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,6 +62,9 @@ func purge(env *cmdenv.Env, f *purgeFlags) error {
 		return errors.New("want --project DIR, --gone or --all; `carrel projects` lists what is kept")
 	}
 	s := state(env)
+	if !f.dryRun {
+		s.FinishRemovals()
+	}
 	list, err := s.Kept()
 	if err != nil {
 		return err
@@ -129,13 +133,14 @@ func (f *purgeFlags) chosen(list []statedir.Kept) ([]statedir.Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	for dir := at; ; dir = filepath.Dir(dir) { // a project may be around the directory
+	for dir := at; ; dir = filepath.Dir(dir) {
 		for _, p := range list {
 			if p.Path == dir || sameDir(p.Path, dir) {
 				return []statedir.Kept{p}, nil
 			}
 		}
-		if dir == filepath.Dir(dir) {
+		// A project may be around a directory, but not around a name that is none.
+		if dir == filepath.Dir(dir) || !isDir(at) {
 			return nil, fmt.Errorf("--project %q: nothing is kept of it\nhint: `carrel projects` lists what is kept", f.project)
 		}
 	}
@@ -153,10 +158,10 @@ func (f *purgeFlags) ask(list []statedir.Kept) error {
 	if f.all {
 		what = fmt.Sprintf("all that Carrel keeps, of %d projects", len(list))
 	} else if len(list) == 1 {
-		word = filepath.Base(nameOf(list[0]))
+		word = show.TypedName(cmp.Or(list[0].Path, list[0].ID))
 	}
 	question := "Remove %s, %s? No step of it can be undone any more. Type %s: "
-	typed, err := supervisor.Confirm(fmt.Sprintf(question, what, show.Size(size), show.OneLine(word)), word)
+	typed, err := supervisor.Confirm(fmt.Sprintf(question, what, show.Size(size), word), word)
 	if err != nil {
 		return errors.New("what is removed cannot be brought back, and there is no terminal to ask at\n" +
 			"hint: --dry-run shows what would go, --yes does it")
@@ -203,6 +208,11 @@ func sameDir(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func exists(path string) bool {

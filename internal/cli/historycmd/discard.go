@@ -3,7 +3,6 @@ package historycmd
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/openhistory"
@@ -131,9 +130,9 @@ func askDiscard(h *projecthistory.History, f *discardFlags, steps []uint64) erro
 	if !f.all {
 		what = stepList(r.Steps)
 	}
-	word := filepath.Base(h.Project)
+	word := show.TypedName(h.Project)
 	question := "Discard %s, %s? This cannot be undone. Type %s, the project's name: "
-	typed, err := supervisor.Confirm(fmt.Sprintf(question, what, show.Size(r.Freed.Disk), show.OneLine(word)), word)
+	typed, err := supervisor.Confirm(fmt.Sprintf(question, what, show.Size(r.Freed.Disk), word), word)
 	if err != nil {
 		return errors.New("what is discarded cannot be brought back, and there is no terminal to ask at\n" +
 			"hint: --dry-run shows what would go, --yes does it")

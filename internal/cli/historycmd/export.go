@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
@@ -15,7 +14,6 @@ import (
 	"carrel/internal/stepview"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 type exportFlags struct {
@@ -87,7 +85,7 @@ var errTerminal = errors.New("a tar is nothing for a terminal\nhint: -o FILE wri
 // output where there is no name.
 func writeTo(env *cmdenv.Env, name string, write func(io.Writer) error) error {
 	if name == "" {
-		if out, ok := env.Out.(*os.File); ok && term.IsTerminal(int(out.Fd())) {
+		if show.IsTerminal(env.Out) {
 			return errTerminal
 		}
 		return write(env.Out)

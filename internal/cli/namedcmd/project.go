@@ -133,8 +133,8 @@ func unpause(env *cmdenv.Env, state *statedir.Dir, project string) error {
 	}
 	why := env.ByAgent()
 	if why == nil {
-		word := filepath.Base(project)
-		typed, err := supervisor.Confirm(fmt.Sprintf("%s. Type %s to let it go on: ", apiview.PausedText(p), show.OneLine(word)), word)
+		word := show.TypedName(project)
+		typed, err := supervisor.Confirm(fmt.Sprintf("%s. Type %s to let it go on: ", apiview.PausedText(p), word), word)
 		switch {
 		case err == nil && typed:
 			return state.Pauses().End(project)
