@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 )
 
@@ -193,7 +194,7 @@ func (m *mirrorer) withAdded(to string, text []byte) []byte {
 	}
 	more, err := m.add(text)
 	if err != nil {
-		m.note(to, "taken over as it is: %v", err)
+		m.note(to, "taken over as it is: %s", strings.TrimPrefix(err.Error(), ":")) // LINE:COLUMN, of a text without a name
 		return text
 	}
 	return more

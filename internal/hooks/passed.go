@@ -46,6 +46,9 @@ func Pass(name, program, dir string) Passed {
 		return Passed{Flags: []string{"-c", "hooks=" + a.inTOML(program)}}
 	case name == "gemini": // it takes settings from a file only, of the user's or of root's
 		return Passed{Place: a.directory + "/" + a.files[0].name, Edit: func(text []byte) ([]byte, error) {
+			if len(bytes.TrimSpace(text)) == 0 {
+				text = nil // nothing is lost
+			}
 			return a.install(a.files[0].format, text, program)
 		}}
 	default:

@@ -50,7 +50,7 @@ func TestPass(t *testing.T) {
 	if gemini.Place != ".gemini/settings.json" {
 		t.Errorf("gemini: %q", gemini.Place)
 	}
-	for _, text := range []string{"", "{\"a\":1}\n", "{ // mine\n}"} {
+	for _, text := range []string{"", "\n", "{\"a\":1}\n", "{ // mine\n}"} {
 		var before []byte
 		if text != "" {
 			before = []byte(text)
