@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: build test race bench lint fmt vet staticcheck cross soak setup setup-bench clean
+.PHONY: build install test race bench lint fmt vet staticcheck cross soak setup setup-bench clean
 
 GO ?= go
 # No C compiler is needed. The stage takes its capabilities from all threads,
@@ -29,6 +29,12 @@ ONLY ?=
 
 build:
 	$(GO) build -trimpath -o . ./cmd/...
+
+# The small programs have to lie beside the big one, with its owner and mode.
+PREFIX ?= $(HOME)/.local
+install: build
+	install -d "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 carrel carrel-stage carrel-file carrel-shim "$(DESTDIR)$(PREFIX)/bin/"
 
 # -count=1: run, never remember; the end-to-end tests depend on the machine.
 # -timeout: per package; a hang is reported with its stacks long before CI ends.

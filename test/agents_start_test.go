@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,22 @@ func (w *world) claudeHere(turns ...fakemodel.Turn) *fakemodel.Server {
 	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
 	w.setenv("DISABLE_TELEMETRY", "1")
 	return m
+}
+
+// TestExplainTellsVariables: the answer names each variable that an agent gets from
+// outside, and no value.
+func TestExplainTellsVariables(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.installAgents()
+	w.claudeHere()
+	for _, form := range []string{"", "--json", "--plan"} {
+		r := w.carrel(slices.DeleteFunc([]string{"explain", form, "--", "claude"}, func(word string) bool { return word == "" })...)
+		if r.code != 0 || strings.Contains(r.out, "key-for-the-model") ||
+			!strings.Contains(r.out, "ANTHROPIC_API_KEY") || !strings.Contains(r.out, "ANTHROPIC_BASE_URL") {
+			t.Errorf("explain %s: %s", form, r)
+		}
+	}
 }
 
 // TestStepOfEachToolCall: each tool call of Claude Code is a step without anything

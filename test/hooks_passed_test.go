@@ -11,12 +11,11 @@ import (
 	"carrel/test/fakemodel"
 )
 
-// TestStepsWithoutHooks: each tool call of an agent is a step that is undone alone,
+// TestStepsWithoutHooks: each tool call of other agents than Claude Code is a step that is undone alone,
 // though no file of the person's has hooks; and one step only where one has them.
 func TestStepsWithoutHooks(t *testing.T) {
 	t.Parallel()
 	for _, a := range []passedTo{
-		{"claude", "Bash", "command", []string{"claude", "-p", "do it", "--dangerously-skip-permissions"}, claudeOf, installed},
 		{"codex", "exec_command", "cmd", []string{"codex", "exec", "--skip-git-repo-check",
 			"--dangerously-bypass-approvals-and-sandbox", "do it"},
 			codexOf, installedAndTrusted},
@@ -85,13 +84,6 @@ func installedAndTrusted(w *world, _ string) {
 
 // settingsOf tells the settings of all agents.
 const settingsOf = "cd ~ && find .claude .codex .gemini .config/opencode -maxdepth 1 -type f 2>/dev/null | sort | xargs -r sha256sum"
-
-func claudeOf(w *world, m *fakemodel.Server) {
-	w.setenv("ANTHROPIC_API_KEY", "k")
-	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-	w.setenv("DISABLE_TELEMETRY", "1")
-	w.setenv("ANTHROPIC_BASE_URL", m.URL)
-}
 
 func codexOf(w *world, m *fakemodel.Server) {
 	w.setenv("OPENAI_API_KEY", "k")
