@@ -128,14 +128,18 @@ func (w *world) unmount(at string) {
 	w.must(unix.Unmount(at, unix.MNT_DETACH))
 }
 
-// TestReadOnlyState: nothing can be kept, everything else works.
+// TestReadOnlyState: nothing can be kept. A run with a history is refused before it
+// starts, and one without works.
 func TestReadOnlyState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.mount("tmpfs", w.outside+"/state", "size=1m")
 	w.must(unix.Mount("", w.outside+"/state", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	w.setenv("XDG_STATE_HOME", w.outside+"/state")
-	if r := w.run("--", "echo", "x"); r.out != "x\n" || r.code != 0 || !strings.Contains(r.err, "state") {
+	if r := w.run("--", "echo", "x"); r.out != "" || r.code != 125 || !strings.Contains(r.err, "--history off") {
+		t.Errorf("%s", r)
+	}
+	if r := w.run("--history", "off", "--", "echo", "x"); r.out != "x\n" || r.code != 0 || !strings.Contains(r.err, "state") {
 		t.Errorf("%s", r)
 	}
 	w.unmount(w.outside + "/state")

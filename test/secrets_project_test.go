@@ -108,13 +108,13 @@ func TestProjectSecretsInTheNextRun(t *testing.T) {
 	}
 }
 
-// TestMaskedStays: what is masked cannot be moved or removed, and that is told.
+// TestMaskedStays: what is masked cannot be moved or replaced, and that is told. It can be
+// removed, and comes back.
 func TestMaskedStays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.write(w.project+"/.env", "TOKEN=SECRET\n")
 	for command, told := range map[string]string{
-		"rm -f .env":             "unlink of ",
 		"mv .env x":              "rename of ",
 		"echo > y; mv -f y .env": "rename of ",
 	} {
@@ -124,6 +124,12 @@ func TestMaskedStays(t *testing.T) {
 		if text := w.read(w.project + "/.env"); text != "TOKEN=SECRET\n" {
 			t.Errorf("%s: the file is %q", command, text)
 		}
+	}
+	if r := w.run("--", "rm", ".env"); r.code != 0 || exists(w.project+"/.env") {
+		t.Errorf("removed: %s", r)
+	}
+	if r := w.carrel("undo"); r.code != 0 || w.read(w.project+"/.env") != "TOKEN=SECRET\n" {
+		t.Errorf("undone: %s", r)
 	}
 	if r := w.run("--write", ".env", "--", "rm", ".env"); r.code != 0 {
 		t.Errorf("the canary: %s", r)

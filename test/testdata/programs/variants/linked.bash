@@ -221,8 +221,6 @@ mv $OD $G/worktrees/x
 python3 -c "import ctypes; ctypes.CDLL(None).renameat2(-100, b'$OD', -100, b'$D', 2)"
 #= worktrees moved
 mv $G/worktrees $G/w
-#= worktree by a file in the own part
-echo $OD > $D/commondir; echo $O/.git > $D/gitdir
 #= lock of the index
 touch $MD/index.lock $OD/index.lock
 #= lock of HEAD
@@ -363,8 +361,6 @@ git reflog expire --expire=now --all; git gc -q --aggressive --prune=all
 git repack -qadf; git prune --expire=now
 #= maintenance
 git maintenance run --task=gc --task=pack-refs --task=loose-objects --task=incremental-repack --task=commit-graph; git maintenance register; git maintenance start
-#= rebase updating references
-git checkout -q -b new; git commit -q --allow-empty -m x; git rebase -q --update-refs --onto HEAD~2 HEAD~1
 #= rebase of another branch
 git rebase -q release loose; git rebase -q --onto old HEAD^ loose
 #= rebase of another worktree continued
