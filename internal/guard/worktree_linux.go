@@ -3,6 +3,7 @@ package guard
 import (
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -179,6 +180,8 @@ func (t *worktree) reference(ref string, directory bool) string {
 		}
 	}
 	switch {
+	case ref == "refs/heads", ref == "refs/tags": // empty where all are packed
+		return "the main checkout's"
 	case t.mine(ref):
 		return ""
 	case t.exists(ref):
@@ -312,15 +315,16 @@ func (t *worktree) vetConfig(at string, check func(before, after []byte) error) 
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		for key, values := range was {
-			if name, own := strings.CutPrefix(key, "branch\x00"); own {
-				if name, _, _ = strings.Cut(name, "\x00"); t.mine("refs/heads/" + name) {
-					continue
-				}
-			}
-			if is[key] != values {
+		all := maps.Clone(was)
+		maps.Copy(all, is)
+		for key := range all {
+			branch, of := strings.CutPrefix(key, "branch\x00")
+			branch, _, _ = strings.Cut(branch, "\x00")
+			switch ref := "refs/heads/" + branch; {
+			case is[key] == was[key] || of && t.mine(ref):
+			case was[key] != "" || of && t.exists(ref):
 				key = strings.ReplaceAll(key, "\x00", ".")
-				return fmt.Errorf("linked worktree: %q is there for the other worktrees, too; a new key may be added", key)
+				return fmt.Errorf("linked worktree: %q is said to the other worktrees, too; a new key may be added, but for their branches", key)
 			}
 		}
 		return nil

@@ -72,6 +72,8 @@ func TestLinkedWorktree(t *testing.T) {
 		{op: broker.OpCreate, at: "refs/heads/.a"},
 		{op: broker.OpCreate, at: "refs/heads/a.lock.lock"},
 		{op: broker.OpMkdir, at: "config.lock"},
+		{op: broker.OpRmdir, at: "refs/heads"},
+		{op: broker.OpRmdir, at: "refs/tags"},
 		{op: broker.OpCreate, at: "logs/refs/heads/packed/x/y"},
 		{op: broker.OpCreate, at: "objects/info/alternates"},
 		{op: broker.OpCreate, at: "objects/info/http-alternates"},
@@ -140,6 +142,7 @@ func TestLinkedWorktreeConfiguration(t *testing.T) {
 		strings.Replace(was, "[branch \"main\"]\n\tremote = o\n", "", 1): false,
 		was + "[extensions]\n\tworktreeConfig = true\n":                  true,
 		was + "[user]\n\tname = b\n":                                     false,
+		was + "[branch \"packed\"]\n\tremote = o\n":                      false,
 		strings.Replace(was, "name = a", "name = b", 1):                  false,
 		strings.Replace(was, "https://x/y", "https://x/z", 1):            false,
 	} {

@@ -50,7 +50,8 @@ def look():
     refs["peeled"] = [a + b for a, b in zip(packed, packed[1:]) if b[:1] == "^"]
     held = {"file": files, "packed": refs}
     held["object"] = dict.fromkeys(git("-C", G, "cat-file", "--batch-all-objects", "--batch-check").splitlines(), "")
-    held["key"] = dict.fromkeys(git("-C", "/", "config", "-f", G + "/config", "--list").splitlines(), "")
+    keys = git("-C", "/", "config", "-f", G + "/config", "--list").splitlines()
+    held["key"] = dict.fromkeys([k for k in keys if not k.startswith("branch.mine.")], "")
     if len(sys.argv) < 4:
         refs = git("-C", G, "for-each-ref", "--format=%(refname) %(objectname) %(symref)").splitlines()
         held["ref"] = dict(l.partition(" ")[::2] for l in refs if not l.startswith("refs/heads/mine "))
@@ -83,8 +84,8 @@ for kind in now:
                 print("new", kind, ascii(n), is_[n])
         elif n not in is_ and quick and kind == "file" and not n.startswith(G):
             pass
-        elif fetched(n):
-            pass
+        elif fetched(n) or kind == "file" and re.fullmatch("40[0-7]*", was[n]) and re.match(r"refs/(?!heads$|tags$)", os.path.relpath(n, G)):
+            pass  # git takes empty directories away by itself
         elif n not in is_:
             print("gone", kind, ascii(n), was[n])
         elif was[n] != is_[n]:
