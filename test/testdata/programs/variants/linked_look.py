@@ -57,7 +57,8 @@ def look():
         held["ref"] = dict(l.partition(" ")[::2] for l in refs if not l.startswith("refs/heads/mine "))
         trees = re.sub(r"(?m)^HEAD.*\n", "", git("-C", G, "worktree", "list", "--porcelain"))
         held["worktree"] = dict.fromkeys([t for t in trees.split("\n\n") if t.split("\n")[0] != "worktree " + P], "")
-        held["said"] = {" ".join(c): git(*c) for c in (
+        # How far a branch is before its upstream changes with a fetch, which a run may do.
+        held["said"] = {" ".join(c): re.sub(r"(?m)^(# branch\.ab|Your branch).*\n(  \(use.*\n)*", "", git(*c)) for c in (
             ["-C", M, "status", "--porcelain=2", "--branch"], ["-C", O, "status"], ["-C", M, "stash", "list"],
             ["-C", M, "reflog", "main"], ["-C", M, "symbolic-ref", "-q", "HEAD"],
             ["-C", G, "branch", "-f", "release", "release"], ["-C", G, "tag", "-f", "v2", "v2"],
