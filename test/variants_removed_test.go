@@ -3,10 +3,8 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -148,38 +146,17 @@ func TestVariantsOfRemovals(t *testing.T) {
 		for _, when := range whens {
 			behind.same("status of removing "+when, run(remove), statuses)
 			behind.same("removed "+when, behind.trees(false), removed)
-			w.undoRun()
+			w.fine("undo")
 			behind.same("undone "+when, older(behind.trees(true), before), before)
 		}
-		w.undoRun()
+		w.fine("undo")
 		behind.same("undone all", older(behind.trees(true), begun), begun)
 		if p.uid == 0 {
 			return
 		}
 		behind.same("status of both in one run", run(func(v variant) string { return "{ " + v.inside + "\n}\n" + v.removed }), statuses)
 		behind.same("removed in the same run", behind.trees(false), removed)
-		w.undoRun()
+		w.fine("undo")
 		behind.same("undone of the same run", older(behind.trees(true), begun), begun)
 	})
-}
-
-// undoRun takes all steps of the newest run back that is not undone: what goes on in the
-// background on a busy machine has a step of its own.
-func (w *world) undoRun() {
-	w.t.Helper()
-	var steps []struct{ Run, Kind, State string }
-	r := w.carrel("history", "--json")
-	if err := json.Unmarshal([]byte(r.out), &steps); err != nil {
-		w.t.Fatalf("%v: %s", err, r)
-	}
-	n, run := 0, ""
-	for _, s := range slices.Backward(steps) { // the oldest is the first
-		if run == "" && s.State == "done" {
-			run = s.Run
-		}
-		if s.State == "done" && s.Run == run {
-			n++
-		}
-	}
-	w.fine("undo", fmt.Sprint(n), "--force") // a job of a variant may end between two looks
 }
