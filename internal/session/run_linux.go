@@ -384,13 +384,13 @@ func (s *Session) conclude(r *api.Result) {
 		}
 	}
 	sweepGone(s)
-	r.Notes = s.Noted()
 	r.Hidden = s.hiddenSecrets()
 	if d := hiddenDenial(r, s.Place.Project); d.Code != "" && s.State != nil {
 		if err := s.State.LogDenial(d); err != nil {
 			s.Note("%v", err)
 		}
 	}
+	r.Notes = s.Noted()
 }
 
 // Changes looks for what the run left in the project.
