@@ -149,11 +149,11 @@ func TestVariantsOfRemovals(t *testing.T) {
 			w.fine("undo")
 			behind.same("undone "+when, older(behind.trees(true), before), before)
 		}
-		w.fine("undo")
-		behind.same("undone all", older(behind.trees(true), begun), begun)
-		if p.uid == 0 {
+		if p.uid == 0 && !soaking {
 			return
 		}
+		w.fine("undo")
+		behind.same("undone all", older(behind.trees(true), begun), begun)
 		behind.same("status of both in one run", run(func(v variant) string { return "{ " + v.inside + "\n}\n" + v.removed }), statuses)
 		behind.same("removed in the same run", behind.trees(false), removed)
 		w.fine("undo")
