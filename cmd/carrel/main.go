@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"carrel/internal/cli"
+	_ "carrel/internal/quickexec/first" // an exec that it can do is done before main
 )
 
 func main() { os.Exit(cli.Main(os.Args)) }

@@ -3,16 +3,15 @@ package attach
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"syscall"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/clipboard"
-	"carrel/internal/stdio"
+	"carrel/internal/quickexec"
 	"carrel/internal/supervisor"
+	"carrel/internal/tty"
 
 	"golang.org/x/term"
 )
@@ -25,55 +24,10 @@ func Exec(ctx context.Context, e supervisor.Entry, c api.Command) (api.App, int,
 	if c.Terminal {
 		return execTerminal(ctx, e, c)
 	}
-	io, err := stdio.New([3]*os.File{os.Stdin, os.Stdout, os.Stderr}, true)
-	if err != nil {
-		return api.App{}, api.ExitOurs, err
-	}
-	signals, started := stdio.HoldSignals(), make(chan func(syscall.Signal) error, 1)
-	defer signals.Stop()
-	signals.PassOn(started)
-	talk, err := e.Open(ctx, api.Request{Op: api.OpExec, Command: &c}, io.Files[:]...)
-	if err != nil {
-		io.Abandon()
-		return api.App{}, api.ExitOurs, err
-	}
-	defer talk.Close()
-	io.Started()
-	r, _, err := talk.Next()
-	if err != nil {
-		io.Abandon()
-		return api.App{}, statusOf(r), err
-	}
-	started <- func(s syscall.Signal) error {
-		go leaveStill(ctx, e, s)
-		return talk.Say(api.Input{Signal: int(s)})
-	}
-	last, status, err := lastOf(talk, r)
-	io.Settle()
-	if lost := io.Finish(); err == nil && lost != nil {
-		err = lost
-	}
-	return last, status, err
-}
-
-// stillPatience is how long a command may take to end by a signal before the caller asks
-// whether the workspace stands still.
-const stillPatience = time.Second
-
-// leaveStill ends this process by a signal that wants an end, where the workspace is
-// paused: its processes take no signal until it is resumed, and programs inside can pause
-// it. The workspace ends the command.
-func leaveStill(ctx context.Context, e supervisor.Entry, s syscall.Signal) {
-	if s != syscall.SIGINT && s != syscall.SIGTERM && s != syscall.SIGHUP && s != syscall.SIGQUIT {
-		return
-	}
-	time.Sleep(stillPatience)
-	r, err := e.Call(ctx, api.Request{Op: api.OpStatus})
-	if err != nil || r.Status == nil || r.Status.Control == nil || r.Status.Control.Mode != api.ControlPaused {
-		return
-	}
-	fmt.Fprintf(os.Stderr, "carrel: %s is paused, and so is the command: it is ended\nhint: carrel control %s active\n", e.Name, e.Name)
-	stdio.DieBy(s)
+	return ended(quickexec.Run(
+		quickexec.Workspace{Listener: e.Listener(), Name: e.Name, Ceiling: e.Ceiling},
+		quickexec.Command{Argv: c.Argv, Dir: c.Dir, Env: c.Env},
+	))
 }
 
 // lastOf reads until the last reply of a conversation about an app.
@@ -84,17 +38,7 @@ func lastOf(talk *supervisor.Conversation, r api.Reply) (api.App, int, error) {
 			return api.App{}, statusOf(r), err
 		}
 	}
-	if r.App == nil {
-		return api.App{}, api.ExitOurs, errors.New("the workspace did not say how the command ended")
-	}
-	return *r.App, r.App.Exit, nil
-}
-
-func statusOf(r api.Reply) int {
-	if r.Exit != nil {
-		return *r.Exit
-	}
-	return api.ExitOurs
+	return appOf(r)
 }
 
 // execTerminal hands this process's terminal through to one of the workspace's own.
@@ -115,8 +59,8 @@ func execTerminal(ctx context.Context, e supervisor.Entry, c api.Command) (api.A
 	if len(files) != 1 {
 		return api.App{}, api.ExitOurs, errors.New("the workspace gave no terminal")
 	}
-	near := os.NewFile(uintptr(stdio.Dup(files[0])), "terminal")
-	restore, err := stdio.Raw()
+	near := os.NewFile(uintptr(tty.Dup(files[0])), "terminal")
+	restore, err := tty.Raw()
 	if err != nil {
 		return api.App{}, api.ExitOurs, err
 	}
@@ -126,16 +70,16 @@ func execTerminal(ctx context.Context, e supervisor.Entry, c api.Command) (api.A
 		_, _ = io.Copy(struct{ io.Writer }{os.Stdout}, struct{ io.Reader }{near})
 		close(drained)
 	}()
-	go func() { _, _ = io.Copy(&stdio.Typed{To: near, Gesture: tells(talk)}, struct{ io.Reader }{os.Stdin}) }()
-	defer stdio.OnResize(func() {
+	go func() { _, _ = io.Copy(&tty.Typed{To: near, Gesture: tells(talk)}, struct{ io.Reader }{os.Stdin}) }()
+	defer tty.OnResize(func() {
 		if columns, rows, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-			stdio.Resize(near, columns, rows)
+			tty.Resize(near, columns, rows)
 		}
 	})()
 	last, status, err := lastOf(talk, r)
 	select {
 	case <-drained:
-	case <-time.After(stdio.DrainTime):
+	case <-time.After(tty.DrainTime):
 	}
 	return last, status, err
 }
@@ -172,12 +116,12 @@ func To(ctx context.Context, e supervisor.Entry, app string) (last api.App, deta
 			return last, false, err
 		}
 		if first {
-			back, err := stdio.Raw()
+			back, err := tty.Raw()
 			if err != nil {
 				return last, false, err
 			}
 			restore = back
-			defer stdio.OnResize(size)()
+			defer tty.OnResize(size)()
 			size()
 			go func() {
 				typeInto(talk)

@@ -1,40 +1,64 @@
 package attach
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
+	"os"
 
 	"carrel/internal/api"
-	"carrel/internal/pathname"
+	"carrel/internal/quickexec"
 )
 
-// Caller is where a command is asked for.
-type Caller struct {
-	Dir    string                      // the working directory, "" where it is not known
-	Lookup func(string) (string, bool) // a variable, as os.LookupEnv
+// Command makes what a workspace of a project is asked to start, see [quickexec.NewCommand].
+// at is the caller's directory, "" where it is not known.
+func Command(project, at string, argv []string, dir string, env []string) (api.Command, error) {
+	c, err := quickexec.NewCommand(project, quickexec.Caller{Dir: at, Lookup: os.LookupEnv}, argv, dir, env)
+	return api.Command{Argv: c.Argv, Dir: c.Dir, Env: c.Env}, err
 }
 
-// Command makes what a workspace of a project is asked to start: argv in dir, which may be
-// relative to the caller's. Without dir it starts where the caller is, if that lies in the
-// project. Each of env is NAME=VALUE, or the NAME of a variable of the caller.
-func Command(project string, from Caller, argv []string, dir string, env []string) (api.Command, error) {
-	c := api.Command{Argv: argv, Dir: dir}
-	switch {
-	case dir != "" && !filepath.IsAbs(dir):
-		c.Dir = filepath.Join(from.Dir, dir)
-	case dir == "" && from.Dir != "" && pathname.Within(from.Dir, project):
-		c.Dir = from.Dir
+// Taken gives what came of the command of this process where it was run before main.
+func Taken() (last api.App, status int, ok bool, err error) {
+	r, ok := quickexec.Taken()
+	if ok {
+		last, status, err = ended(r)
 	}
-	for _, v := range env {
-		if !strings.Contains(v, "=") {
-			value, ok := from.Lookup(v)
-			if !ok {
-				return c, fmt.Errorf("--env %s: there is no such variable here\nhint: NAME=VALUE gives one", v)
-			}
-			v += "=" + value
-		}
-		c.Env = append(c.Env, v)
+	return last, status, ok, err
+}
+
+// ended reads what came of a command. A refusal comes with the status that a shell would
+// tell.
+func ended(r quickexec.Result) (api.App, int, error) {
+	if r.Last == nil {
+		return api.App{}, api.ExitOurs, r.Err
 	}
-	return c, nil
+	var last api.Reply
+	if err := json.Unmarshal(r.Last, &last); err != nil {
+		return api.App{}, api.ExitOurs, fmt.Errorf("talking to workspace %s: %w", r.Workspace, err)
+	}
+	if last.Error != nil {
+		return api.App{}, statusOf(last), last.Error
+	}
+	if !last.OK {
+		return api.App{}, statusOf(last), fmt.Errorf("workspace %s: the answer is neither yes nor no", r.Workspace)
+	}
+	app, status, err := appOf(last)
+	if err == nil {
+		err = r.Err
+	}
+	return app, status, err
+}
+
+func appOf(r api.Reply) (api.App, int, error) {
+	if r.App == nil {
+		return api.App{}, api.ExitOurs, errors.New("the workspace did not say how the command ended")
+	}
+	return *r.App, r.App.Exit, nil
+}
+
+func statusOf(r api.Reply) int {
+	if r.Exit != nil {
+		return *r.Exit
+	}
+	return api.ExitOurs
 }

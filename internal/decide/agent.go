@@ -140,8 +140,12 @@ func executable(path string) bool {
 	return err == nil && st.Mode()&0o111 != 0
 }
 
-// ToolchainOf gives the environment of the project that a setting means, nil for none.
-func (p *Decision) ToolchainOf(setting string) (*toolchain.Toolchain, error) {
+// ToolchainOf gives the environment of the project that a setting means, nil for none. What is
+// given secrets, so many of them, has none: the project would choose what gets them.
+func (p *Decision) ToolchainOf(setting string, secrets int) (*toolchain.Toolchain, error) {
+	if secrets > 0 {
+		return nil, nil
+	}
 	if setting == "" && p.Loaded != nil && p.Loaded.Settings.Toolchain != nil {
 		setting = p.Loaded.Settings.Toolchain.V
 	}
@@ -156,5 +160,5 @@ func (p *Decision) agentToolchain() (*toolchain.Toolchain, error) {
 	if p.Agent == nil || p.Request.For != "" || p.lender != nil {
 		return nil, nil
 	}
-	return p.ToolchainOf("")
+	return p.ToolchainOf("", 0)
 }

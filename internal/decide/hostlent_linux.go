@@ -69,7 +69,7 @@ func (p *Decision) findHostPrograms() {
 			p.HostPrograms[c.Name] = full
 			names = append(names, c.Name)
 		}
-		if t, err := main.ToolchainOf(c.Toolchain); err == nil && t != nil { // else told when it is called
+		if t, err := main.ToolchainOf(c.Toolchain, 0); err == nil && t != nil { // else told when it is called
 			names = append(names, t.Tool)
 		}
 	}

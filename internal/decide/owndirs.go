@@ -6,8 +6,8 @@ import (
 
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/registry"
 	"carrel/internal/statedir"
-	"carrel/internal/supervisor"
 )
 
 // ownRules keep our own files from what we run: a command that may write home
@@ -57,5 +57,5 @@ func (p *Decision) makeOwnDirs() {
 // SupervisorDirs are the places of the registry. A command must neither see
 // nor write them.
 func SupervisorDirs(getenv func(string) string) []string {
-	return supervisor.Dirs(getenv("XDG_RUNTIME_DIR"), statedir.Path(getenv))
+	return registry.Dirs(getenv("XDG_RUNTIME_DIR"), statedir.Path(getenv))
 }

@@ -82,6 +82,7 @@ var calls = []call{
 		"cmd/carrel-stage/main.go":              "main",
 		"bench/main.go":                         "main",
 		"internal/tally/main.go":                "main",
+		"internal/quickexec/first/first.go":     "before main: the command has ended",
 		"sandbox/init.go":                       "the process is a supervisor or a helper, and not its program",
 		"internal/sandbox/stage/main_linux.go":  "the stage is a process of its own",
 		"internal/sandbox/stage/stage_other.go": "the stage is a process of its own",
@@ -188,12 +189,17 @@ func TestProgramsAreAbsolute(t *testing.T) {
 	}
 }
 
+// early are the files with work before main.
+var early = map[string]string{
+	"internal/quickexec/first/first.go": "an exec in a workspace, before the rest is initialised; only cmd/carrel imports it",
+}
+
 // TestNoHiddenState holds habit 3: no work before main, no way out but errors.
 func TestNoHiddenState(t *testing.T) {
 	tr := load(t)
 	for _, s := range tr.code() {
 		for _, d := range s.file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" && early[s.path] == "" {
 				t.Errorf("%s: func init runs before main, in the stage too: call it where it is needed", tr.at(f.Pos()))
 			}
 		}

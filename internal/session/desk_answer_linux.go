@@ -16,8 +16,7 @@ import (
 	"carrel/internal/processes"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
-
-	"golang.org/x/sys/unix"
+	"carrel/internal/tty"
 )
 
 // Answer implements [supervisor.Desk].
@@ -110,7 +109,7 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 		}
 		defer far.Close()
 		defer near.Close()
-		stdio.Resize(near, sizeOr(s.cmd.Columns, usualColumns, stdio.MaxColumns), sizeOr(s.cmd.Rows, usualRows, stdio.MaxRows))
+		tty.Resize(near, sizeOr(s.cmd.Columns, usualColumns, tty.MaxColumns), sizeOr(s.cmd.Rows, usualRows, tty.MaxRows))
 		s.stdio = [3]*os.File{far, far, far}
 	} else {
 		if err := mayCross(c.Files); err != nil {
@@ -217,8 +216,8 @@ func mayCross(files []*os.File) error {
 		return api.Refused(api.CodeRequest, api.OpExec, fmt.Sprint(len(files)), fmt.Sprintf("a command needs three descriptors, and %d came with the request", len(files)), "or a terminal of its own")
 	}
 	for i, f := range files {
-		var st unix.Stat_t
-		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		var st syscall.Stat_t
+		if err := syscall.Fstat(int(f.Fd()), &st); err != nil {
 			return bad(i, "closed")
 		}
 		if why := stdio.Crosses(int(f.Fd()), &st); why != "" {
@@ -268,7 +267,7 @@ func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
 			return nil, api.ExitOurs, fmt.Errorf("making a pipe: %w", err)
 		}
 		defer w.Close()
-		s.from[stream] = os.NewFile(uintptr(stdio.Dup(r)), "output")
+		s.from[stream] = os.NewFile(uintptr(tty.Dup(r)), "output")
 		s.stdio[i+1] = w
 	}
 	if c.Joined {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"carrel/internal/screen"
-	"carrel/internal/stdio"
+	"carrel/internal/tty"
 
 	"pgregory.net/rapid"
 )
@@ -34,13 +34,13 @@ func TestFitting(t *testing.T) {
 // TestWorstScreens: whatever a program paints, its screen can be told in one line.
 func TestWorstScreens(t *testing.T) {
 	for _, cell := range []string{"<", "\"", "\U0001d400", "e" + strings.Repeat("\u0301", 8)} {
-		term := &terminal{screen: screen.New(stdio.MaxColumns, stdio.MaxRows, keptLines), columns: stdio.MaxColumns, rows: stdio.MaxRows}
-		for range stdio.MaxRows + keptLines {
-			_, _ = term.screen.Write([]byte(strings.Repeat(cell, stdio.MaxColumns-1) + "\r\n"))
+		term := &terminal{screen: screen.New(tty.MaxColumns, tty.MaxRows, keptLines), columns: tty.MaxColumns, rows: tty.MaxRows}
+		for range tty.MaxRows + keptLines {
+			_, _ = term.screen.Write([]byte(strings.Repeat(cell, tty.MaxColumns-1) + "\r\n"))
 		}
 		s := term.look("x", true)
 		text, err := json.Marshal(s.Lines)
-		if err != nil || len(s.Lines) != stdio.MaxRows || cell != "<" && len(text) > 1<<20 {
+		if err != nil || len(s.Lines) != tty.MaxRows || cell != "<" && len(text) > 1<<20 {
 			t.Errorf("%q: %d lines in %d bytes, %v", cell, len(s.Lines), len(text), err)
 		}
 		var whole bytes.Buffer

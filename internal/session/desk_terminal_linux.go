@@ -13,8 +13,8 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/decide"
 	"carrel/internal/screen"
-	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
+	"carrel/internal/tty"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,10 +64,10 @@ func (d *desk) newTerminal(req *api.Request) (api.Reply, error) {
 		return api.Reply{}, err
 	}
 	defer far.Close()
-	t := &terminal{near: os.NewFile(uintptr(stdio.Dup(near)), "terminal"), watchers: make(map[*watcher]bool)}
-	t.columns, t.rows = sizeOr(cmd.Columns, usualColumns, stdio.MaxColumns), sizeOr(cmd.Rows, usualRows, stdio.MaxRows)
+	t := &terminal{near: os.NewFile(uintptr(tty.Dup(near)), "terminal"), watchers: make(map[*watcher]bool)}
+	t.columns, t.rows = sizeOr(cmd.Columns, usualColumns, tty.MaxColumns), sizeOr(cmd.Rows, usualRows, tty.MaxRows)
 	t.screen = screen.New(t.columns, t.rows, keptLines)
-	stdio.Resize(t.near, t.columns, t.rows)
+	tty.Resize(t.near, t.columns, t.rows)
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
 	a, exit, err := d.start(started{kind: api.AppTerminal, cmd: cmd, stdio: [3]*os.File{far, far, far}, term: t})
 	if err != nil {
@@ -218,9 +218,9 @@ func (t *terminal) send(ctx context.Context, in *api.Input) (int, error) {
 		b = append(b, typed...)
 	}
 	if in.Columns > 0 && in.Rows > 0 {
-		t.columns, t.rows = min(in.Columns, stdio.MaxColumns), min(in.Rows, stdio.MaxRows)
+		t.columns, t.rows = min(in.Columns, tty.MaxColumns), min(in.Rows, tty.MaxRows)
 		t.screen.Resize(t.columns, t.rows)
-		stdio.Resize(t.near, t.columns, t.rows)
+		tty.Resize(t.near, t.columns, t.rows)
 	}
 	t.mu.Unlock()
 	done := 0

@@ -22,9 +22,9 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/processes"
 	"carrel/internal/sandbox"
-	"carrel/internal/stdio"
 	"carrel/internal/steps"
 	"carrel/internal/supervisor"
+	"carrel/internal/tty"
 
 	"golang.org/x/sys/unix"
 )
@@ -432,7 +432,7 @@ func (r *hostProcess) Signal(sig syscall.Signal) {
 // Resize implements [hostexec.Process].
 func (r *hostProcess) Resize(s hostexec.Size) {
 	if r.terminal != nil {
-		stdio.Resize(r.terminal, int(s.Columns), int(s.Rows))
+		tty.Resize(r.terminal, int(s.Columns), int(s.Rows))
 	}
 }
 

@@ -17,9 +17,8 @@ import (
 	"carrel/internal/processes"
 	"carrel/internal/remask"
 	"carrel/internal/sandbox"
-	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
-	"carrel/internal/toolchain"
+	"carrel/internal/tty"
 
 	"golang.org/x/sys/unix"
 )
@@ -262,12 +261,9 @@ type sweepRound struct {
 // start starts a command.
 func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.Call, dir string) (hostexec.Process, *hostexec.Problem) {
 	h := x.host
-	var tools *toolchain.Toolchain
-	var err error
-	if len(command.SecretEnv)+len(command.SecretFiles) == 0 { // else the project would choose what gets them
-		if tools, err = h.p.ToolchainOf(command.Toolchain); err != nil {
-			return nil, h.noWalls(command, err)
-		}
+	tools, err := h.p.ToolchainOf(command.Toolchain, len(command.SecretEnv)+len(command.SecretFiles))
+	if err != nil {
+		return nil, h.noWalls(command, err)
 	}
 	r := &hostProcess{x: x, w: w, label: h.label(), line: commandLine(&c), stop: func() {}, timedOut: make(chan struct{}), ended: make(chan struct{})}
 	files := c.Stdio
@@ -277,7 +273,7 @@ func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.C
 			return nil, problemOf(api.Refused(api.CodeStart, "host-exec", command.Name, err.Error(), ""))
 		}
 		defer far.Close()
-		r.terminal = os.NewFile(uintptr(stdio.Dup(near)), "terminal")
+		r.terminal = os.NewFile(uintptr(tty.Dup(near)), "terminal")
 		files = [3]*os.File{far, far, far}
 		r.Resize(*c.Size)
 	}

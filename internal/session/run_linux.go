@@ -29,6 +29,7 @@ import (
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 	"carrel/internal/told"
+	"carrel/internal/tty"
 
 	"golang.org/x/sys/unix"
 )
@@ -92,7 +93,7 @@ func (s *Session) Start() (*api.Result, error) {
 	defer func() { s.Keyring.Close() }()
 	defer s.Home.End() // also of one that did not start
 	if s.lends() {
-		if s.relay, err = stdio.OpenRelay(); err != nil {
+		if s.relay, err = tty.OpenRelay(); err != nil {
 			return r, err
 		}
 		defer func() { s.relay.Close() }()
@@ -122,7 +123,7 @@ func (s *Session) Start() (*api.Result, error) {
 		return r, err
 	}
 	defer s.dropGroup(group)
-	defer stdio.KeepTerminals()()
+	defer tty.KeepTerminals()()
 	before := s.sensitiveNow()
 	defer func() { r.Born = s.bornInside(before) }()
 	signals := stdio.HoldSignals()

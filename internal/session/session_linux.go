@@ -13,8 +13,8 @@ import (
 	"carrel/internal/decide"
 	"carrel/internal/gui"
 	"carrel/internal/sandbox"
-	"carrel/internal/stdio"
 	"carrel/internal/steps"
+	"carrel/internal/tty"
 )
 
 // Session is one command, or one workspace that stays, from the moment that it is to be
@@ -23,7 +23,7 @@ type Session struct {
 	*decide.Decision
 
 	early               *sandbox.Stage // started ahead; nil when there is none
-	relay               *stdio.Relay   // of a run with keys that are seen; nil without
+	relay               *tty.Relay     // of a run with keys that are seen; nil without
 	desktop             *gui.Desktop   // the virtual display; nil without
 	clipboard           *clipboard.Clipboard
 	lentBroker          *brokered              // of walls for host commands: its history is written to; nil for all others

@@ -17,6 +17,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/hostfile"
+	"carrel/internal/registry"
 )
 
 // Dir is one state directory:
@@ -49,16 +50,7 @@ const logLimit = 8 << 20
 // absolute place for it: a relative XDG_STATE_HOME or HOME is ignored, as the
 // XDG base directory specification says, and a home that does not exist is not
 // ours to make.
-func Path(getenv func(string) string) string {
-	if x := getenv("XDG_STATE_HOME"); filepath.IsAbs(x) {
-		return filepath.Join(x, "carrel")
-	}
-	h := getenv("HOME")
-	if st, err := os.Stat(h); filepath.IsAbs(h) && err == nil && st.IsDir() {
-		return filepath.Join(h, ".local/state/carrel")
-	}
-	return ""
-}
+func Path(getenv func(string) string) string { return registry.State(getenv) }
 
 // ErrNone means that nothing durable can be kept.
 var ErrNone = errors.New("no state directory: neither XDG_STATE_HOME nor HOME is the absolute path of one")

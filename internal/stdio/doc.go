@@ -1,7 +1,9 @@
-// Package stdio relays standard descriptors, the terminal and signals between the caller
-// of a command and the command behind walls. A regular file never crosses, as it could be
-// opened anew with other rights; the terminal is given back as it was; a signal that ends
-// the command ends its caller in the same way.
+// Package stdio relays standard descriptors and signals between the caller of a command and
+// the command behind walls. A regular file never crosses, as it could be opened anew with
+// other rights; a signal that ends the command ends its caller in the same way. Terminals
+// are those of package tty.
 //
-// The package starts nothing, and knows of the command what a [Target] has.
+// The package starts nothing, and knows of the command what a [Target] has. It uses package
+// syscall alone, as it is used before the rest of the program is initialised, see package
+// quickexec.
 package stdio

@@ -7,8 +7,6 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // forwarded are the signals that a supervisor passes on. SIGTSTP, SIGTTIN and
@@ -118,28 +116,28 @@ func fromTerminal(sig syscall.Signal) bool {
 // InForeground says whether our process group has a terminal and is the one
 // that it listens to.
 func InForeground() bool {
-	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	terminal, err := syscall.Open("/dev/tty", syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return false
 	}
-	defer unix.Close(tty)
-	front, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
-	return err == nil && front == unix.Getpgrp()
+	defer syscall.Close(terminal)
+	front, err := ioctlNumber(uintptr(terminal), frontGroup)
+	return err == nil && front == syscall.Getpgrp()
 }
 
 // DieBy ends this process by the signal that ended the command, so that a
 // shell sees what it would have seen without walls. It returns only when the
 // signal is ignored.
 func DieBy(sig syscall.Signal) {
-	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 	runtime.LockOSThread()
 	// Package signal would give the runtime's own handler back, which prints a
 	// crash of ours. The kernel's struct: handler, flags, restorer, mask.
 	var defaultAction struct{ handler, flags, restorer, mask uintptr }
-	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&defaultAction)), 0, 8, 0, 0)
-	var none unix.Sigset_t
-	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
-	_ = unix.Kill(os.Getpid(), sig)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&defaultAction)), 0, 8, 0, 0)
+	var none uint64
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
+	_ = syscall.Kill(os.Getpid(), sig)
 	time.Sleep(100 * time.Millisecond)
 }
 

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Streams is what the command gets as its standard descriptors, and the relays
@@ -45,16 +44,16 @@ type inputRelay struct {
 func New(outer [3]*os.File, elsewhere bool) (*Streams, error) {
 	s := &Streams{Files: outer}
 	for i, f := range outer {
-		var st unix.Stat_t
-		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		var st syscall.Stat_t
+		if err := syscall.Fstat(int(f.Fd()), &st); err != nil {
 			return nil, fmt.Errorf("standard descriptor %d: %w", i, err)
 		}
-		switch st.Mode & unix.S_IFMT {
-		case unix.S_IFDIR, unix.S_IFBLK:
+		switch st.Mode & syscall.S_IFMT {
+		case syscall.S_IFDIR, syscall.S_IFBLK:
 			s.Abandon()
 			return nil, fmt.Errorf("standard descriptor %d is a directory or a block device; it would give the command a way out: redirect it to a file or a pipe", i)
 		}
-		file := st.Mode&unix.S_IFMT == unix.S_IFREG
+		file := st.Mode&syscall.S_IFMT == syscall.S_IFREG
 		if file || elsewhere && Crosses(int(f.Fd()), &st) != "" {
 			if err := s.relay(i, f, !file); err != nil {
 				s.Abandon()
@@ -68,33 +67,33 @@ func New(outer [3]*os.File, elsewhere bool) (*Streams, error) {
 // Crosses says what about a descriptor keeps it from crossing to a command of another
 // process's, "" where nothing does: it could be opened anew with other rights, or leads
 // to more than one other program.
-func Crosses(fd int, st *unix.Stat_t) string {
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFIFO:
-		var fs unix.Statfs_t
-		if unix.Fstatfs(fd, &fs) != nil || fs.Type != unix.PIPEFS_MAGIC {
+func Crosses(fd int, st *syscall.Stat_t) string {
+	switch st.Mode & syscall.S_IFMT {
+	case syscall.S_IFIFO:
+		var fs syscall.Statfs_t
+		if syscall.Fstatfs(fd, &fs) != nil || fs.Type != pipeFS {
 			return "a pipe with a name"
 		}
-	case unix.S_IFSOCK:
+	case syscall.S_IFSOCK:
 		// A service takes whoever writes for its caller, our own supervisor too. What has
 		// a name on this machine is one.
-		there, err := unix.Getpeername(fd)
+		there, err := syscall.Getpeername(fd)
 		if err != nil {
 			return "a socket that is not connected"
 		}
 		switch a := there.(type) {
-		case *unix.SockaddrInet4, *unix.SockaddrInet6:
+		case *syscall.SockaddrInet4, *syscall.SockaddrInet6:
 			return ""
-		case *unix.SockaddrUnix:
+		case *syscall.SockaddrUnix:
 			if a.Name == "" || a.Name == "@" { // how the package reads an address without a name
 				return ""
 			}
 		}
 		return "a socket of a service"
-	case unix.S_IFCHR:
+	case syscall.S_IFCHR:
 		// null, zero, full, random, urandom; the kernel's messages and its memory have the
 		// same major number, see devices.txt of the kernel.
-		if unix.Major(st.Rdev) != 1 || !slices.Contains([]uint32{3, 5, 7, 8, 9}, unix.Minor(st.Rdev)) {
+		if major(st.Rdev) != 1 || !slices.Contains([]uint32{3, 5, 7, 8, 9}, minor(st.Rdev)) {
 			return "a terminal or another device"
 		}
 	default:
@@ -109,7 +108,7 @@ func (s *Streams) relay(i int, f *os.File, endless bool) error {
 		s.Files[2] = s.Files[1] // one pipe for both keeps their order
 		return nil
 	}
-	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	flags, err := fcntl(f.Fd(), syscall.F_GETFL)
 	if err != nil {
 		return fmt.Errorf("standard descriptor %d: %w", i, err)
 	}
@@ -117,7 +116,7 @@ func (s *Streams) relay(i int, f *os.File, endless bool) error {
 	if err != nil {
 		return fmt.Errorf("relaying standard descriptor %d: %w", i, err)
 	}
-	if i == 0 || flags&unix.O_ACCMODE == unix.O_RDONLY {
+	if i == 0 || flags&syscall.O_ACCMODE == syscall.O_RDONLY {
 		s.Files[i] = r
 		s.input = &inputRelay{file: f, read: r, done: make(chan struct{}), endless: endless}
 		go s.input.run(w)
@@ -134,7 +133,7 @@ func (s *Streams) relay(i int, f *os.File, endless bool) error {
 // visible to the command, which shares the open file description.
 func BlockingPipe() (*os.File, *os.File, error) {
 	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+	if err := syscall.Pipe2(fds[:], syscall.O_CLOEXEC); err != nil {
 		return nil, nil, err
 	}
 	return os.NewFile(uintptr(fds[0]), "relay"), os.NewFile(uintptr(fds[1]), "relay"), nil
@@ -145,12 +144,12 @@ func BlockingPipe() (*os.File, *os.File, error) {
 func sameFile(a, b uintptr) bool {
 	const kcmpFile = 0
 	pid := uintptr(os.Getpid())
-	n, _, e := unix.Syscall6(unix.SYS_KCMP, pid, pid, kcmpFile, a, b, 0)
+	n, _, e := syscall.Syscall6(sysKcmp, pid, pid, kcmpFile, a, b, 0)
 	if e == 0 {
 		return n == 0
 	}
-	var x, y unix.Stat_t
-	return unix.Fstat(int(a), &x) == nil && unix.Fstat(int(b), &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
+	var x, y syscall.Stat_t
+	return syscall.Fstat(int(a), &x) == nil && syscall.Fstat(int(b), &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
 }
 
 // relayed writes what was relayed, and tells that it is at it.
@@ -181,10 +180,10 @@ func (r *inputRelay) run(w *os.File) {
 	defer close(r.done)
 	defer w.Close()
 	for {
-		n, err := unix.Splice(int(r.file.Fd()), nil, int(w.Fd()), nil, 64<<10, 0)
+		n, err := syscall.Splice(int(r.file.Fd()), nil, int(w.Fd()), nil, 64<<10, 0)
 		switch {
-		case err == unix.EINTR:
-		case err == unix.EINVAL: // a file system without splice
+		case err == syscall.EINTR:
+		case err == syscall.EINVAL: // a file system without splice
 			_, _ = io.Copy(struct{ io.Writer }{w}, struct{ io.Reader }{r.file})
 			return
 		case err != nil || n == 0:
@@ -204,7 +203,7 @@ func (s *Streams) Started() {
 // back what it did not read. It is called when nothing inside is alive.
 func (s *Streams) Finish() error {
 	if s.input != nil {
-		left, err := unix.IoctlGetInt(int(s.input.read.Fd()), unix.TIOCINQ)
+		left, err := ioctlNumber(s.input.read.Fd(), waiting)
 		if err == nil && left > 0 {
 			_, _ = s.input.file.Seek(int64(-left), io.SeekCurrent)
 		}
@@ -236,7 +235,7 @@ func (s *Streams) Settle() {
 			quiet = 0
 		}
 		for _, r := range s.outside {
-			if n, err := unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ); err == nil && n > 0 {
+			if n, err := ioctlNumber(r.Fd(), waiting); err == nil && n > 0 {
 				quiet = 0
 			}
 		}

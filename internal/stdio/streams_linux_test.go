@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -76,15 +77,15 @@ func TestWhatCrosses(t *testing.T) {
 		{"a directory", open(dir, unix.O_RDONLY), false}, {"a file", open(filepath.Join(dir, "f"), unix.O_RDWR|unix.O_CREAT), false},
 		{"a terminal", open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY), false},
 	} {
-		var st unix.Stat_t
-		if err := unix.Fstat(c.fd, &st); err != nil {
+		var st syscall.Stat_t
+		if err := syscall.Fstat(c.fd, &st); err != nil {
 			t.Fatal(err)
 		}
 		if why := Crosses(c.fd, &st); (why == "") != c.good {
 			t.Errorf("%s: %q", c.name, why)
 		}
 	}
-	kmsg := unix.Stat_t{Mode: unix.S_IFCHR, Rdev: unix.Mkdev(1, 11)}
+	kmsg := syscall.Stat_t{Mode: unix.S_IFCHR, Rdev: unix.Mkdev(1, 11)}
 	if Crosses(-1, &kmsg) == "" {
 		t.Error("the kernel's messages cross")
 	}

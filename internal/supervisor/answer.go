@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"carrel/internal/api"
+	"carrel/internal/registry"
 )
 
 // caller is who sent a request, as far as answering goes.
@@ -39,7 +40,7 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 	if last.Error != nil && (!lookOp(req.Op) || last.Error.Code == api.CodeCeiling) {
 		s.noteRequest(who, &req, last.Error)
 	}
-	if err := writeLine(conn, last); errors.Is(err, errLine) { // it quotes something long, most likely
+	if err := writeLine(conn, last); errors.Is(err, registry.ErrLine) { // it quotes something long, most likely
 		_ = writeLine(conn, refusal(api.CodeRequest, req.Op, s.cfg.ID, "the answer is "+err.Error(), "ask for less"))
 	}
 }

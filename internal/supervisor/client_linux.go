@@ -4,17 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/fdpass"
-
-	"golang.org/x/sys/unix"
+	"carrel/internal/registry"
 )
 
 // Call sends a request that has one reply. A refusal is an *api.Denial.
@@ -73,7 +70,7 @@ type Conversation struct {
 func (e Entry) Open(ctx context.Context, req api.Request, files ...*os.File) (*Conversation, error) {
 	conn, err := e.reach(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reaching workspace %s: %w", e.ID, err)
+		return nil, err
 	}
 	c := &Conversation{entry: e, ctx: ctx, conn: conn, from: &fdpass.Reader{Conn: conn}}
 	c.in = lineReader(c.from)
@@ -121,77 +118,33 @@ func (e Entry) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
-		err = errors.New("it has ended")
-	}
-	return fmt.Errorf("talking to workspace %s: %w", e.ID, err)
+	return e.Listener().Broken(err)
 }
 
-// startTime is how long a supervisor that is in the registry may take to listen, and
-// crowdTime how long a caller stands in the queue before one that many want something of.
-const (
-	startTime = time.Second
-	crowdTime = 10 * time.Second
-)
+// Listener is where and by which process a workspace is answered.
+func (e Entry) Listener() registry.Listener {
+	return registry.Listener{Dir: e.dir, ID: e.ID, Process: processOf(e.Manifest)}
+}
 
-// reach is dial for one that may just be starting.
 func (e Entry) reach(ctx context.Context) (*net.UnixConn, error) {
-	for start, wait := time.Now(), 5*time.Millisecond; ; {
-		conn, err := e.dial()
-		patience := time.Duration(0)
-		switch {
-		case errors.Is(err, unix.EAGAIN): // the kernel's queue is full
-			patience, wait = crowdTime, time.Millisecond
-		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
-			patience = startTime
-		}
-		if time.Since(start) >= patience || !e.Alive() {
-			return conn, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(wait):
-		}
-	}
-}
-
-// dial connects, and sees that the process that listens is the manifest's.
-func (e Entry) dial() (*net.UnixConn, error) {
-	dir, err := openDir(e.dir, false)
+	fd, err := e.Listener().Connect(ctx.Done())
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socketPath(dir, e.ID), Net: "unix"})
+	conn, err := fdpass.Conn(fd)
 	if err != nil {
-		return nil, err
+		return nil, e.failed(ctx, err)
 	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
-	var cred *unix.Ucred
-	var credErr error
-	err = raw.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err = errors.Join(err, credErr); err == nil && (int(cred.Uid) != os.Geteuid() || int(cred.Pid) != e.PID) {
-		err = fmt.Errorf("process %d of user %d listens there, not %d", cred.Pid, cred.Uid, e.PID)
-	}
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
+	return conn.(*net.UnixConn), nil
 }
 
 // WaitEnd waits until the supervisor of an entry has ended.
 func (e Entry) WaitEnd(ctx context.Context) error {
-	me, err := self()
+	me, err := registry.Self()
 	if err != nil {
 		return err
 	}
-	for wait := 5 * time.Millisecond; !gone(e.Manifest, me); wait = min(2*wait, 100*time.Millisecond) {
+	for wait := 5 * time.Millisecond; !processOf(e.Manifest).Gone(me); wait = min(2*wait, 100*time.Millisecond) {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for workspace %s to end: %w", e.ID, ctx.Err())
@@ -203,7 +156,4 @@ func (e Entry) WaitEnd(ctx context.Context) error {
 
 // Alive says whether the supervisor of an entry still runs, as far as this
 // process can see.
-func (e Entry) Alive() bool {
-	me, err := self()
-	return err == nil && !gone(e.Manifest, me)
-}
+func (e Entry) Alive() bool { return processOf(e.Manifest).Alive() }

@@ -7,13 +7,13 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/fdpass"
+	"carrel/internal/registry"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,7 +57,7 @@ var urgent = map[string]bool{api.OpStop: true, api.OpStatus: true, api.OpPause: 
 // open registers the workspace in the first place that can be used, and
 // listens there.
 func open(c Config, answer func(context.Context, net.Conn, caller, api.Request)) (*door, error) {
-	if !wellFormed(c.ID) {
+	if !registry.WellFormed(c.ID) {
 		return nil, fmt.Errorf("the workspace id %q is not lower-case hexadecimal", c.ID)
 	}
 	m, err := self()
@@ -107,19 +107,6 @@ func openAt(path string, m api.Manifest) (*door, error) {
 	return nil, err
 }
 
-// maxSocketPath is what fits into an address, see unix(7).
-const maxSocketPath = 107
-
-// socketPath names a socket in an open directory: by its own path where that
-// is short enough, since people see it in lists, else through the descriptor.
-func socketPath(dir *os.File, id string) string {
-	name := id + ".sock"
-	if p := filepath.Join(dir.Name(), name); len(p) <= maxSocketPath {
-		return p
-	}
-	return descriptor(dir) + "/" + name
-}
-
 // listen makes the socket, which is its user's alone from its first moment: a
 // name takes its mode from the socket. The second change is for odd umasks.
 func listen(dir *os.File, id string) (*net.UnixListener, error) {
@@ -128,7 +115,7 @@ func listen(dir *os.File, id string) (*net.UnixListener, error) {
 		err := c.Control(func(fd uintptr) { denied = unix.Fchmod(int(fd), 0o600) })
 		return errors.Join(err, denied)
 	}}
-	any, err := config.Listen(context.Background(), "unix", socketPath(dir, id))
+	any, err := config.Listen(context.Background(), "unix", registry.SocketPath(dir, id))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +123,7 @@ func listen(dir *os.File, id string) (*net.UnixListener, error) {
 	l.SetUnlinkOnClose(false) // by name through the directory, see unregister
 	if err := unix.Fchmodat(int(dir.Fd()), id+".sock", 0o600, 0); err != nil {
 		l.Close()
-		return nil, &os.PathError{Op: "chmod", Path: socketPath(dir, id), Err: err}
+		return nil, &os.PathError{Op: "chmod", Path: registry.SocketPath(dir, id), Err: err}
 	}
 	return l, nil
 }

@@ -13,19 +13,18 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/fdpass"
+	"carrel/internal/registry"
 	"carrel/internal/strictjson"
 )
 
 // Bounds of a conversation.
 const (
-	maxLine      = 1 << 20
+	maxLine      = registry.MaxLine
 	lineBuffer   = 16 << 10
-	maxInside    = 64 << 10         // of a caller behind walls, in all
-	lineDeadline = 5 * time.Second  // for a caller to send its request, and to take a line
-	workDeadline = 15 * time.Second // for the supervisor to carry one out
+	maxInside    = 64 << 10          // of a caller behind walls, in all
+	lineDeadline = registry.SendTime // for a caller to send its request, and to take a line
+	workDeadline = 15 * time.Second  // for the supervisor to carry one out
 )
-
-var errLine = fmt.Errorf("a line of more than %d bytes", maxLine)
 
 // readRequest reads a caller's line. Unknown fields are an error: a caller that
 // means more than is understood must not believe that it was obeyed.
@@ -64,7 +63,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull) || len(line) > maxLine:
-		return nil, errLine
+		return nil, registry.ErrLine
 	case err == io.EOF && len(line) > 0:
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -87,7 +86,7 @@ func writeLine(conn net.Conn, v any, files ...*os.File) error {
 		return fmt.Errorf("writing an answer: %w", err)
 	}
 	if line.Len() > maxLine {
-		return errLine
+		return registry.ErrLine
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(lineDeadline))
 	return fdpass.Send(conn, line.Bytes(), files...)

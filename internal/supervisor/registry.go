@@ -3,40 +3,13 @@ package supervisor
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"carrel/internal/api"
 )
 
-// maxManifest bounds an entry of the registry; maxArgv what is written of a
-// command line, in bytes.
-const (
-	maxManifest = 64 << 10
-	maxArgv     = 4 << 10
-)
-
-// Dirs are the places of the registry, best first, for an environment:
-// $XDG_RUNTIME_DIR/carrel, and run/ in the state directory, where state is
-// $XDG_STATE_HOME/carrel or "" for none; last what $XDG_RUNTIME_DIR usually is, where
-// that exists: some launchers leave the variable out. A run takes the first that it can use, a client looks
-// into all.
-func Dirs(runtime, state string) []string {
-	var dirs []string
-	if filepath.IsAbs(runtime) {
-		dirs = append(dirs, filepath.Join(runtime, "carrel"))
-	}
-	if filepath.IsAbs(state) {
-		dirs = append(dirs, filepath.Join(state, "run"))
-	}
-	usual := fmt.Sprintf("/run/user/%d/carrel", os.Getuid())
-	if _, err := os.Stat(filepath.Dir(usual)); err == nil && !slices.Contains(dirs, usual) {
-		dirs = append(dirs, usual)
-	}
-	return dirs
-}
+// maxArgv bounds what is written of a command line, in bytes.
+const maxArgv = 4 << 10
 
 // Entry is one live workspace of the registry.
 type Entry struct {
@@ -118,9 +91,4 @@ func BoundArgv(argv []string, most int) []string {
 		}
 	}
 	return out
-}
-
-// wellFormed says whether an id is one of ours: it becomes part of a file name.
-func wellFormed(id string) bool {
-	return id != "" && len(id) <= 32 && strings.Trim(id, "0123456789abcdef") == ""
 }

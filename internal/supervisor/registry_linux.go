@@ -4,15 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"carrel/internal/api"
-	"carrel/internal/procfs"
+	"carrel/internal/registry"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,11 +18,9 @@ import (
 // maxEntries bounds how many names of a registry directory are looked at.
 const maxEntries = 4096
 
-// openDir opens a place of the registry: a 0700 directory of this user's own
-// in a directory that nobody else writes. It is made where it is missing and
-// make is set. Neither it nor the one above it may be a symbolic link.
+// openDir opens a place of the registry, and makes it where it is missing and make is set.
 func openDir(path string, make bool) (*os.File, error) {
-	above, err := openOwn(unix.AT_FDCWD, filepath.Dir(path), filepath.Dir(path), 0o022)
+	above, err := registry.Above(path)
 	if err != nil {
 		return nil, err
 	}
@@ -41,48 +37,25 @@ func openDir(path string, make bool) (*os.File, error) {
 			return nil, &os.PathError{Op: "mkdir", Path: path, Err: err}
 		}
 	}
-	return openOwn(int(above.Fd()), name, path, 0o077)
-}
-
-// openOwn opens a directory that belongs to this user and grants none of the
-// forbidden permissions.
-func openOwn(at int, name, path string, forbidden uint32) (*os.File, error) {
-	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	f := os.NewFile(uintptr(fd), path)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		f.Close()
-		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
-	}
-	if int(st.Uid) != os.Geteuid() || st.Mode&forbidden != 0 {
-		f.Close()
-		return nil, fmt.Errorf("%q is not a directory of this user alone (owner %d, mode %04o); make it 0700", path, st.Uid, st.Mode&0o7777)
-	}
-	return f, nil
+	return registry.Open(above, path)
 }
 
 // self is the manifest's part that names this process.
 func self() (api.Manifest, error) { return Identify(os.Getpid()) }
 
-// Identify gives the part of a manifest that names a process of our PID namespace: another
-// one that gets its number later has another.
+// Identify gives the part of a manifest that names a process of our PID namespace.
 func Identify(pid int) (api.Manifest, error) {
-	s, err := procfs.ReadStat(pid)
-	if err != nil {
-		return api.Manifest{}, err
-	}
-	n, err := namespacesOf("self")
-	return api.Manifest{PID: pid, Start: s.Start, Boot: procfs.BootID(), PIDNamespace: n.pid}, err
+	p, err := registry.Identify(pid)
+	return api.Manifest{PID: p.PID, Start: p.Start, Boot: p.Boot, PIDNamespace: p.PIDNamespace}, err
 }
 
 // Ended reports whether a process that [Identify] has named has ended, as far as this
 // process can see.
-func Ended(m api.Manifest) bool {
-	me, err := self()
-	return err == nil && gone(m, me)
+func Ended(m api.Manifest) bool { return processOf(m).Ended() }
+
+// processOf is the process that a manifest names.
+func processOf(m api.Manifest) registry.Process {
+	return registry.Process{PID: m.PID, Start: m.Start, Boot: m.Boot, PIDNamespace: m.PIDNamespace}
 }
 
 // register writes a manifest under its final name, whole or not at all, and
@@ -92,8 +65,8 @@ func register(dir *os.File, m api.Manifest) error {
 	if err != nil {
 		return fmt.Errorf("writing the manifest: %w", err)
 	}
-	if len(text) > maxManifest {
-		return fmt.Errorf("writing the manifest: %d bytes, at most %d", len(text), maxManifest)
+	if len(text) > registry.MaxManifest {
+		return fmt.Errorf("writing the manifest: %d bytes, at most %d", len(text), registry.MaxManifest)
 	}
 	name := m.ID + ".json"
 	flags := unix.O_WRONLY | unix.O_CLOEXEC | unix.O_TMPFILE
@@ -108,15 +81,13 @@ func register(dir *os.File, m api.Manifest) error {
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
 	if _, err = f.Write(text); err == nil && whole {
-		err = unix.Linkat(unix.AT_FDCWD, descriptor(f), int(dir.Fd()), name, unix.AT_SYMLINK_FOLLOW)
+		err = unix.Linkat(unix.AT_FDCWD, registry.Descriptor(f), int(dir.Fd()), name, unix.AT_SYMLINK_FOLLOW)
 	}
 	if err != nil {
 		return &os.PathError{Op: "write", Path: filepath.Join(dir.Name(), name), Err: err}
 	}
 	return nil
 }
-
-func descriptor(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
 // unregister takes an entry away, and the directory when that was the last.
 func unregister(dir *os.File, id string) {
@@ -128,7 +99,7 @@ func unregister(dir *os.File, id string) {
 // removeEmpty takes a place of the registry away if nothing is in it. A run that
 // is about to register there makes it again.
 func removeEmpty(dir *os.File) {
-	if above, err := openOwn(unix.AT_FDCWD, filepath.Dir(dir.Name()), filepath.Dir(dir.Name()), 0o022); err == nil {
+	if above, err := registry.Above(dir.Name()); err == nil {
 		_ = unix.Unlinkat(int(above.Fd()), filepath.Base(dir.Name()), unix.AT_REMOVEDIR)
 		above.Close()
 	}
@@ -159,7 +130,7 @@ func Find(dirs []string) ([]Entry, error) {
 
 // look reads one directory of the registry.
 func look(dir *os.File) []Entry {
-	me, err := self()
+	me, err := registry.Self()
 	if err != nil {
 		return nil
 	}
@@ -170,14 +141,14 @@ func look(dir *os.File) []Entry {
 	var found []Entry
 	for _, name := range names {
 		id, ok := strings.CutSuffix(name, ".json")
-		if !ok || !wellFormed(id) {
+		if !ok || !registry.WellFormed(id) {
 			continue
 		}
 		m, err := readManifest(dir, name)
 		if err != nil || m.ID != id {
 			continue
 		}
-		if gone(m, me) {
+		if processOf(m).Gone(me) {
 			unregister(dir, id)
 			continue
 		}
@@ -186,40 +157,10 @@ func look(dir *os.File) []Entry {
 	return found
 }
 
-// gone says that the process of a manifest runs no more. me is this process:
-// numbers of another pid namespace say nothing here.
-func gone(m, me api.Manifest) bool {
-	if m.Boot != me.Boot {
-		return true
-	}
-	if m.PIDNamespace != me.PIDNamespace {
-		return false
-	}
-	s, err := procfs.ReadStat(m.PID)
-	if err != nil {
-		return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)
-	}
-	return s.Start != m.Start || s.Gone()
-}
-
-func readManifest(dir *os.File, name string) (api.Manifest, error) {
-	var m api.Manifest
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+func readManifest(dir *os.File, name string) (m api.Manifest, err error) {
+	text, err := registry.ReadManifest(dir, name)
 	if err != nil {
 		return m, err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() {
-		return m, fmt.Errorf("%q is not a file of this user", name)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
-	if err != nil {
-		return m, fmt.Errorf("reading the manifest %q: %w", name, err)
-	}
-	if len(text) > maxManifest {
-		return m, fmt.Errorf("reading the manifest %q: more than %d bytes", name, maxManifest)
 	}
 	return m, json.Unmarshal(text, &m)
 }

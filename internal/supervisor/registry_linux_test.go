@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/procfs"
+	"carrel/internal/registry"
 )
 
 // place makes an empty place for the registry.
@@ -172,7 +173,7 @@ func TestHostileManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for name, text := range map[string]string{"aa.json": "", "ab.json": "{", "ac.json": strings.Repeat(" ", maxManifest+10), "..json": "{}", "ad.json": `{"id":"../x"}`} {
+	for name, text := range map[string]string{"aa.json": "", "ab.json": "{", "ac.json": strings.Repeat(" ", registry.MaxManifest+10), "..json": "{}", "ad.json": `{"id":"../x"}`} {
 		if err := os.WriteFile(dir+"/"+name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

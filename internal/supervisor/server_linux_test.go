@@ -86,7 +86,7 @@ func TestStopNeverWaits(t *testing.T) {
 	defer close(f.hang)
 	go func() { _, _ = e.Call(context.Background(), api.Request{Op: api.OpPause}) }()
 	for range maxConnections + maxReserve {
-		conn, err := e.dial()
+		conn, err := e.reach(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestThousandConnections(t *testing.T) {
 	s, e, _ := serve(t, Config{})
 	var conns []net.Conn
 	for range 1000 {
-		conn, err := e.dial()
+		conn, err := e.reach(context.Background())
 		if err != nil {
 			break // the kernel's queue is full: bounded, too
 		}
@@ -158,7 +158,7 @@ func TestHostileRequests(t *testing.T) {
 		"no id":           {`{"op":"deny"}` + "\n", true, api.CodeNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := e.dial()
+			conn, err := e.reach(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}

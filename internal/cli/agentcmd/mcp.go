@@ -18,8 +18,8 @@ import (
 	"carrel/internal/explain"
 	"carrel/internal/mcpserver"
 	"carrel/internal/named"
+	"carrel/internal/registry"
 	"carrel/internal/statedir"
-	"carrel/internal/supervisor"
 	"carrel/internal/taskplan"
 
 	"github.com/spf13/cobra"
@@ -123,7 +123,7 @@ func serveMCP(env *cmdenv.Env, cmd *cobra.Command, o mcpserver.Options, listen, 
 	}
 	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", env.Environ, env.Err, cmdenv.Version()
 	o.State = statedir.Path(env.Getenv)
-	o.Registry = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), o.State)
+	o.Registry = registry.Dirs(env.Getenv("XDG_RUNTIME_DIR"), o.State)
 	defer o.Ceiling.File.Close() // nil closes too
 	if o.Ceiling.File != nil {
 		o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(v string) bool {

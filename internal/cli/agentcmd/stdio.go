@@ -15,7 +15,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/jsonapi"
-	"carrel/internal/supervisor"
+	"carrel/internal/registry"
 	"carrel/internal/tools"
 
 	"carrel/internal/statedir"
@@ -134,7 +134,7 @@ func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissi
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of writing; what is started has it as usual
 	o.State = statedir.Path(env.Getenv)
-	o.Registry, o.Log = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), o.State), env.Err
+	o.Registry, o.Log = registry.Dirs(env.Getenv("XDG_RUNTIME_DIR"), o.State), env.Err
 	s, err := jsonapi.New(o)
 	if err != nil {
 		return err

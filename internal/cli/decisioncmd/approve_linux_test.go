@@ -14,6 +14,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
+	"carrel/internal/registry"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,7 @@ func TestApproveAtATerminal(t *testing.T) {
 	if err := os.Mkdir(runtime, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s, err := supervisor.Serve(supervisor.Config{ID: "ab12", Dirs: supervisor.Dirs(runtime, "")})
+	s, err := supervisor.Serve(supervisor.Config{ID: "ab12", Dirs: registry.Dirs(runtime, "")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func (h *projectHeld) tell(ctx context.Context, env *cmdenv.Env) error {
 // ofProject lists the workspaces that run in a project and in those below it, also those that
 // were started with another XDG_RUNTIME_DIR and have a name.
 func ofProject(env *cmdenv.Env, project string) ([]supervisor.Entry, error) {
-	dirs := supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), statedir.Path(env.Getenv))
+	dirs := target.Places(env)
 	list, err := named.List(statedir.Path(env.Getenv))
 	if err != nil {
 		return nil, err

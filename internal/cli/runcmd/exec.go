@@ -41,7 +41,7 @@ func (f *commandFlags) command(e supervisor.Entry, argv []string) (api.Command, 
 	if err != nil && f.cwd != "" && !filepath.IsAbs(f.cwd) {
 		return api.Command{}, err
 	}
-	return attach.Command(e.Project, attach.Caller{Dir: at, Lookup: os.LookupEnv}, argv, f.cwd, f.env)
+	return attach.Command(e.Project, at, argv, f.cwd, f.env)
 }
 
 func execCommand(env *cmdenv.Env) *cobra.Command {
@@ -76,6 +76,9 @@ on, and when its caller is gone it is ended.
 
 // execIn runs a command in a workspace and ends as it ended.
 func execIn(ctx context.Context, env *cmdenv.Env, f *commandFlags, name string, argv []string, tty bool) error {
+	if last, status, ok, err := attach.Taken(); ok {
+		return told(env, f, false)(last, status, err)
+	}
 	e, err := target.Named(env, name)
 	if err != nil {
 		return err
@@ -87,20 +90,26 @@ func execIn(ctx context.Context, env *cmdenv.Env, f *commandFlags, name string, 
 	if c.Terminal = tty; tty && !term.IsTerminal(int(os.Stdin.Fd())) {
 		return errors.New("--tty: standard input is no terminal\nhint: `carrel terminal` makes one that is read as text")
 	}
-	last, status, err := attach.Exec(ctx, e, c)
-	if err != nil {
-		return &cmdenv.ExitError{Status: status, Err: err}
-	}
-	if f.json {
-		if err := show.JSON(env.Err, last); err != nil {
-			return err
+	return told(env, f, tty)(attach.Exec(ctx, e, c))
+}
+
+// told tells how a command ended, and has this process end in the same way.
+func told(env *cmdenv.Env, f *commandFlags, tty bool) func(api.App, int, error) error {
+	return func(last api.App, status int, err error) error {
+		if err != nil {
+			return &cmdenv.ExitError{Status: status, Err: err}
 		}
+		if f.json {
+			if err := show.JSON(env.Err, last); err != nil {
+				return err
+			}
+		}
+		env.Status = status
+		if last.Signal != "" && !tty {
+			stdio.DieBy(syscall.Signal(status - 128))
+		}
+		return nil
 	}
-	env.Status = status
-	if last.Signal != "" && !tty {
-		stdio.DieBy(syscall.Signal(status - 128))
-	}
-	return nil
 }
 
 func launchCommand(env *cmdenv.Env) *cobra.Command {

@@ -23,6 +23,7 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/inside"
 	"carrel/internal/named"
+	"carrel/internal/registry"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
@@ -41,10 +42,15 @@ const (
 // order, and then is made to.
 const endTime = 15 * time.Second
 
+// Places are where running workspaces are registered, for the environment of a command.
+func Places(env *cmdenv.Env) []string {
+	return registry.Dirs(env.Getenv("XDG_RUNTIME_DIR"), statedir.Path(env.Getenv))
+}
+
 // Running finds the live workspaces. A place of the registry that cannot be
 // looked into is told, and does not hide the others.
 func Running(env *cmdenv.Env) ([]supervisor.Entry, error) {
-	entries, err := supervisor.Find(supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), statedir.Path(env.Getenv)))
+	entries, err := supervisor.Find(Places(env))
 	if err != nil && len(entries) > 0 {
 		fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(err.Error()))
 		err = nil

@@ -1,4 +1,4 @@
-package attach
+package quickexec
 
 import (
 	"slices"
@@ -21,7 +21,7 @@ func TestCommandDirectory(t *testing.T) {
 		{"/p", "/elsewhere", "b", "/elsewhere/b"},
 		{"/", "/a", "", "/a"},
 	} {
-		c, err := Command(tt.project, Caller{Dir: tt.cwd}, []string{"x"}, tt.dir, nil)
+		c, err := NewCommand(tt.project, Caller{Dir: tt.cwd}, []string{"x"}, tt.dir, nil)
 		if err != nil || c.Dir != tt.want || !slices.Equal(c.Argv, []string{"x"}) {
 			t.Errorf("%+v: %+v, %v", tt, c, err)
 		}
@@ -31,11 +31,12 @@ func TestCommandDirectory(t *testing.T) {
 // TestCommandEnvironment: a variable is given, or taken from the caller, who must have it.
 func TestCommandEnvironment(t *testing.T) {
 	from := Caller{Lookup: func(name string) (string, bool) { return "mine", name == "HERE" }}
-	c, err := Command("/p", from, nil, "", []string{"A=b=c", "HERE", "E="})
+	c, err := NewCommand("/p", from, nil, "", []string{"A=b=c", "HERE", "E="})
 	if want := []string{"A=b=c", "HERE=mine", "E="}; err != nil || !slices.Equal(c.Env, want) {
 		t.Errorf("%q, %v, want %q", c.Env, err, want)
 	}
-	if _, err := Command("/p", from, nil, "", []string{"GONE"}); err == nil || !strings.Contains(err.Error(), "--env GONE: there is no such variable here") {
+	_, err = NewCommand("/p", from, nil, "", []string{"GONE"})
+	if err == nil || !strings.Contains(err.Error(), "--env GONE: there is no such variable here") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package stdio
+package tty
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"carrel/internal/stdio"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -53,7 +55,7 @@ func Raw() (func(), error) {
 	go func() {
 		if s, ok := <-in; ok {
 			_ = term.Restore(int(os.Stdin.Fd()), was)
-			DieBy(s.(syscall.Signal))
+			stdio.DieBy(s.(syscall.Signal))
 		}
 	}()
 	return func() {

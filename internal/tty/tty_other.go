@@ -1,0 +1,6 @@
+//go:build !linux
+
+package tty
+
+// Relay is nothing here.
+type Relay struct{}
