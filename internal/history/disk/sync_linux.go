@@ -1,6 +1,44 @@
 package disk
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// atOnce bounds how many threads wait for the disk at the same time.
+const atOnce = 6
+
+// Together brings things to the disk of which none has to be there before another: at the
+// same time, as a file system with a journal then writes once for several, and a disk empties
+// its cache once. A test that looks on sees them one after the other.
+func Together(all []func() error) error {
+	if len(all) < 2 || Trial != nil || Synced != nil {
+		for _, one := range all {
+			if err := one(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, len(all))
+	next := make(chan int, len(all))
+	for i := range all {
+		next <- i
+	}
+	close(next)
+	for range min(atOnce, len(all)) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = all[i]()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
 
 // SyncNames brings the names in a directory to the disk; where it may not be read,
 // with all else there.

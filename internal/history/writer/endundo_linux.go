@@ -99,7 +99,7 @@ func (w *UndoWriter) WritePlan(p *PlanRecords) error {
 	if err := w.write(&journal.Record{Ready: len(p.Actions)}); err != nil {
 		return err
 	}
-	if err := w.syncShelf(); err != nil { // what is taken from another file system is only there
+	if err := disk.Together(w.shelfSyncs()); err != nil { // what is taken from another file system is only there
 		return err
 	}
 	return w.syncJournal()

@@ -20,9 +20,9 @@ func (w *Writer) Sync() error {
 	objects, unused, size := w.fresh, w.unused, w.log.Size()
 	w.fresh, w.unused, w.unsynced = nil, nil, false
 	w.mu.Unlock()
-	err := w.syncObjects(objects)
+	before, err := w.objectSyncs(objects)
 	if err == nil {
-		err = w.bringJournal()
+		err = w.bringJournal(before)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,72 +38,90 @@ func (w *Writer) Sync() error {
 // syncJournal is Sync where nothing was kept; the caller holds mu.
 func (w *Writer) syncJournal() error {
 	size := w.log.Size()
-	err := w.bringJournal()
+	err := w.bringJournal(nil)
 	if err == nil {
 		w.safe, w.unsynced = size, false
 	}
 	return err
 }
 
-// bringJournal brings the journal to the disk, the first time with the names that
-// lead to it.
-func (w *Writer) bringJournal() error {
-	if !w.placed.Load() {
+// bringJournal brings the journal to the disk when all that comes before it is there: what
+// the caller gives, and the first time the names that lead to the journal.
+func (w *Writer) bringJournal(before []func() error) error {
+	placed := w.placed.Load()
+	if !placed {
 		for _, name := range []string{"open", "journal"} {
-			if err := w.store.SyncDirectory(name); err != nil && err != unix.ENOENT { // lost with the power
-				return err
-			}
+			before = append(before, func() error {
+				if err := w.store.SyncDirectory(name); err != unix.ENOENT { // lost with the power
+					return err
+				}
+				return nil
+			})
 		}
+	}
+	if err := disk.Together(before); err != nil {
+		return err
+	}
+	if !placed {
 		w.placed.Store(true)
 	}
 	return disk.SyncFile(int(w.file.Fd()))
 }
 
-// syncObjects brings objects to the disk. Those that are links too: nobody says
-// that what is linked has ever been there.
-func (w *Writer) syncObjects(objects []uint64) error {
+// objectSyncs gives what brings objects and their names to the disk, in any order. Those that
+// are links too: nobody says that what is linked has ever been there.
+func (w *Writer) objectSyncs(objects []uint64) ([]func() error, error) {
 	if len(objects) == 0 {
-		return nil
+		return nil, nil
 	}
+	whole := []func() error{func() error { return disk.SyncAll(w.store.FD()) }}
 	if len(objects) > manyObjects {
-		return disk.SyncAll(w.store.FD())
+		return whole, nil
 	}
+	var all []func() error
 	for _, n := range objects {
 		st, err := disk.StateAt(w.objects, journal.ObjectName(n), 0)
 		switch {
 		case err != nil:
-			return err
-		case st.Kind == journal.Absent:
-			continue // it stayed after all
+			return nil, err
+		case st.Kind == journal.Absent: // it stayed after all
 		case st.Kind != journal.File: // a link or a FIFO, which cannot be synced by itself
-			return disk.SyncAll(w.store.FD())
-		}
-		fd, err := unix.Openat(w.objects, journal.ObjectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		switch {
-		case err == unix.ENOENT:
-			continue // it stayed after all
-		case err == unix.EACCES:
-			return disk.SyncAll(w.store.FD()) // its owner may not read it
-		case err == nil:
-			err = disk.SyncFile(fd)
-			unix.Close(fd)
-		}
-		if err != nil {
-			return err
+			return whole, nil
+		default:
+			all = append(all, func() error { return syncObject(w.objects, n, w.store.FD()) })
 		}
 	}
-	return w.syncShelf()
+	return append(all, w.shelfSyncs()...), nil
 }
 
-// syncShelf brings the names of objects to the disk, the first time with that of their
-// directory.
-func (w *Writer) syncShelf() error {
-	if err := disk.SyncNames(w.objects); err != nil || w.shelved.Load() {
+// shelfSyncs gives what brings the names of objects to the disk, the first time with that of
+// their directory.
+func (w *Writer) shelfSyncs() []func() error {
+	all := []func() error{func() error { return disk.SyncNames(w.objects) }}
+	if !w.shelved.Load() {
+		all = append(all, func() error {
+			err := w.store.SyncDirectory("objects")
+			w.shelved.Store(err == nil)
+			return err
+		})
+	}
+	return all
+}
+
+// syncObject brings an object of a directory to the disk, with all of the store where it cannot
+// be read.
+func syncObject(objects int, n uint64, store int) error {
+	fd, err := unix.Openat(objects, journal.ObjectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	switch {
+	case err == unix.ENOENT: // it stayed after all
+		return nil
+	case err == unix.EACCES: // its owner may not read it
+		return disk.SyncAll(store)
+	case err != nil:
 		return err
 	}
-	err := w.store.SyncDirectory("objects")
-	w.shelved.Store(err == nil)
-	return err
+	defer unix.Close(fd)
+	return disk.SyncFile(fd)
 }
 
 // syncTrees brings what was done in the roots and the store to the disk.
