@@ -76,7 +76,7 @@ on, and when its caller is gone it is ended.
 
 // execIn runs a command in a workspace and ends as it ended.
 func execIn(ctx context.Context, env *cmdenv.Env, f *commandFlags, name string, argv []string, tty bool) error {
-	e, err := target.Named(env, name)
+	e, err := env.Caller().Named(name)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func launchIn(env *cmdenv.Env, cmd *cobra.Command, f *commandFlags, workspace st
 	if len(argv) == 0 {
 		return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
 	}
-	e, err := target.Named(env, workspace)
+	e, err := env.Caller().Named(workspace)
 	if err != nil {
 		return err
 	}
