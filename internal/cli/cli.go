@@ -91,7 +91,7 @@ func fail(env *cmdenv.Env, err error) int {
 		status = e.Status
 	}
 	if env.ForProgram {
-		line, _ := json.Marshal(problemOf(err))
+		line, _ := json.Marshal(cmdenv.Problem(err))
 		fmt.Fprintf(env.Err, "%s\n", line)
 		return status
 	}
@@ -101,16 +101,6 @@ func fail(env *cmdenv.Env, err error) int {
 		fmt.Fprintln(env.Err, hint)
 	}
 	return status
-}
-
-// problemOf is an error for a program: a refusal as it is, and anything else as one that
-// has no more to say than its text.
-func problemOf(err error) *api.Denial {
-	if d := cmdenv.Refusal(err); d != nil {
-		return d
-	}
-	message, hint, _ := strings.Cut(err.Error(), "\nhint: ")
-	return &api.Denial{Code: tools.CodeFailed, Message: message, Hint: hint}
 }
 
 // newRoot makes the program's commands, as many as these arguments need.
@@ -141,7 +131,7 @@ carrel permissions.`,
 		if !env.NamedCeiling() {
 			return nil
 		}
-		_, err := env.Session() // a ceiling that cannot be read lets nothing start
+		_, err := env.Caller().Session() // a ceiling that cannot be read lets nothing start
 		return err
 	}
 	cmdline.ExplainFlagErrors(root)

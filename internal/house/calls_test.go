@@ -29,7 +29,7 @@ var calls = []call{
 		"internal/agents/state.go":              "the host's home, outside; the private copy goes through os.Root",
 		"internal/agents/follow.go":             "agents: a place of home where one link of the user's own may lead, and none behind it",
 		"bench/fixture.go":                      "a directory just made, under the name that the kernel shows",
-		"internal/cli/historycmd/history.go":    "a path to compare with those of the history; nothing is opened by it",
+		"internal/op/historyop/open.go":         "a path to compare with those of the history; nothing is opened by it",
 		"internal/explain/ceilings.go":          "advice on where a ceiling lies; nothing is opened by it",
 		"internal/settings/file.go":             "the user's own file may be a link into a dotfiles directory; what it leads to is opened without following and has to be the user's own",
 		"internal/cli/agentcmd/stdio.go":        "the place of a client's own histories, to compare with what the history says of itself; the store opens what is in it without following",

@@ -1,6 +1,7 @@
 package jsonapi
 
 import (
+	"carrel/internal/op/historyop"
 	"context"
 	"encoding/json"
 	"sync"
@@ -17,8 +18,8 @@ const maxLooks = 200
 // no more than half of the time goes into them while commands end one after another.
 const maxRest = 100 * time.Millisecond
 
-// looks finds what steps of commands changed. Each look is a process of its own, which
-// reads the whole history: of many commands that end at once, those that wait share one.
+// looks finds what steps of commands changed. Each look reads the whole history: of many
+// commands that end at once, those that wait share one.
 type looks struct {
 	mu      sync.Mutex
 	waiting []*look
@@ -83,24 +84,23 @@ func (l *looks) answer(find finder) {
 }
 
 // affected asks for what steps changed: for all at once, and where that fails, as one of
-// them is gone or they are too many to print, for each by itself. The workspace, which did
-// this itself, may have ended and is not asked.
+// them is gone, for each by itself. The workspace, which did this itself, may have ended and
+// is not asked.
 func (n *session) affected(steps []uint64) map[uint64][]json.RawMessage {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), stopTime) // also when the session is ending
 	defer cancel()
 	out := map[uint64][]json.RawMessage{}
 	if len(steps) > 1 {
-		var list []shownStep
-		if n.program.JSON(ctx, nil, &list, showArgs(steps...)...) == nil {
-			for i := range list {
-				out[list[i].Step] = list[i].paths()
+		if list, err := n.shown(ctx, historyop.Of{}, steps...); err == nil {
+			for _, one := range list {
+				out[one.Step] = pathsOf(one)
 			}
 			return out
 		}
 	}
 	for _, number := range steps {
-		if changes, _, err := n.shown(ctx, showArgs(number)); err == nil {
-			out[number] = changes
+		if list, err := n.shown(ctx, historyop.Of{}, number); err == nil && len(list) == 1 {
+			out[number] = pathsOf(list[0])
 		}
 	}
 	return out

@@ -1,13 +1,15 @@
 package jsonapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 
 	"carrel/internal/api"
 	"carrel/internal/fileops"
+	"carrel/internal/op"
+	"carrel/internal/op/historyop"
 )
 
 // ownOps are what the older protocol does not have.
@@ -98,7 +100,7 @@ func preview(ctx context.Context, c *call, in previewIn) (previewOut, error) {
 	if err != nil {
 		return previewOut{}, err
 	}
-	would, err := n.undo(ctx, calls, dryRun)
+	would, err := n.undo(ctx, calls, historyop.UndoRequest{DryRun: true})
 	told := would.told(0)
 	conflicts := append([]map[string]any{}, would.Conflicts...)
 	return previewOut{told.StepIDs, told.Restored, told.Removed, told.Unrestored, conflicts, told.LeftOut}, err
@@ -121,24 +123,20 @@ func redo(ctx context.Context, c *call, in redoIn) (rollbackOut, error) {
 	if err != nil || there == 0 {
 		return undone{}.told(0), err
 	}
-	args := []string{strconv.Itoa(min(max(1, in.Count), there))}
+	again := historyop.UndoRequest{Redo: true, Count: min(max(1, in.Count), there)}
 	if in.Force {
-		args = append([]string{"--force"}, args...)
+		again.Mode = historyop.Force
 	}
-	did, err := n.takeBack(ctx, "redo", args...)
+	did, err := n.takeBack(ctx, again)
 	n.outside.hint()
 	return did.told(0), err
 }
 
 // redoable is how many undos can be taken back.
 func (n *session) redoable(ctx context.Context) (count int, err error) {
-	var list []struct {
-		Kind   string `json:"kind"`
-		Undone uint64 `json:"undone_by"`
-	}
-	err = n.program.JSON(ctx, nil, &list, "history", "--json", "--all")
+	list, err := listSteps(ctx, n, historyop.ListRequest{All: true})
 	for _, s := range list {
-		if s.Kind == "undo" && s.Undone == 0 {
+		if s.Kind == "undo" && s.UndoneBy == 0 {
 			count++
 		}
 	}
@@ -159,7 +157,11 @@ func show(ctx context.Context, c *call, in showIn) (showOut, error) {
 	if err != nil {
 		return out, err
 	}
-	return out, n.program.JSON(ctx, nil, &out.Step, n.tells(showArgs(in.Step)...)...)
+	list, err := n.shown(ctx, n.tells(), in.Step)
+	if err != nil || len(list) == 0 {
+		return out, err
+	}
+	return out, op.Into("show", list[0], &out.Step)
 }
 
 type diffIn struct {
@@ -176,12 +178,15 @@ func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
 	if err != nil {
 		return diffOut{}, err
 	}
-	args := n.tells("diff", "--json")
+	req := historyop.DiffRequest{Of: n.tells()}
 	if in.Steps != "" {
-		args = append(args, "--", in.Steps)
+		req.Steps = []string{in.Steps}
 	}
 	var out diffOut
-	err = n.program.JSON(ctx, nil, &out, args...)
+	got, err := op.Call(ctx, func() (historyop.Diffed, error) { return historyop.DiffText(n.caller, req) })
+	if err == nil {
+		err = op.Into("diff", got, &out)
+	}
 	return out, err
 }
 
@@ -244,7 +249,11 @@ func pauseProject(ctx context.Context, c *call, in pauseIn) (pauseOut, error) {
 	} else {
 		return out, err
 	}
-	return out, c.opts.Program.JSON(ctx, nil, &out, "pause", "--project", "--json", "--reason="+in.Reason, "--", project)
+	done, err := op.Call(ctx, func() (*op.ProjectHeld, error) { return c.opts.Caller.PauseProject(ctx, project, in.Reason) })
+	if done == nil {
+		return out, err
+	}
+	return out, cmp.Or(err, op.Into("pause", done, &out))
 }
 
 type approvalsOut struct {

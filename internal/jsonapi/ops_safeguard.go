@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
+	"carrel/internal/op/historyop"
 )
 
 func safeguardOps() []Operation {
@@ -119,7 +121,10 @@ func confirm(ctx context.Context, c *call, in confirmIn) (confirmOut, error) {
 			return confirmOut{}, err
 		}
 		// The command ends before its step is taken back: nothing of it goes on unseen.
-		if _, err := n.program.Raw(ctx, nil, "deny", "--rollback", "--", in.ID); err != nil {
+		_, err := op.Call(ctx, func() (*historyop.Undone, error) {
+			return historyop.RollBack(context.WithoutCancel(ctx), n.caller, in.ID, func(string) {})
+		})
+		if err != nil {
 			return confirmOut{}, err
 		}
 		n.outside.hint()

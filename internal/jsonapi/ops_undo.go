@@ -1,6 +1,7 @@
 package jsonapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
+	"carrel/internal/op/historyop"
 )
 
 func undoOps() []Operation {
@@ -74,7 +77,7 @@ type rollbackOut struct {
 	LeftOut    *api.LeftOut      `json:"left_out,omitempty"` // of these paths
 }
 
-// undone is what the command line says of an undo.
+// undone is what is read of an undo.
 type undone struct {
 	Steps        []uint64          `json:"steps"`
 	Restored     []json.RawMessage `json:"restored"`
@@ -88,20 +91,21 @@ type undone struct {
 	ours map[string]bool // paths that open steps have changed: nobody else did
 }
 
-// dryRun is the flag with which nothing is done.
-const dryRun = "--dry-run"
-
-// takeBack runs undo or redo. What is in the way is an error of its own kind.
-func (n *session) takeBack(ctx context.Context, command string, args ...string) (undone, error) {
+// takeBack makes an undo or a redo. What is in the way is an error of its own kind.
+func (n *session) takeBack(ctx context.Context, in historyop.UndoRequest) (undone, error) {
 	var out undone
-	for _, root := range n.roots() {
-		args = append([]string{"--write=" + root}, args...)
-	}
-	if !slices.Contains(args, dryRun) {
+	in.Of, in.Write = n.tells(), n.roots()
+	if !in.DryRun {
 		n.begun.Add(1)
 	}
-	printed, err := n.program.Raw(ctx, nil, n.tells(append([]string{command, "--json"}, args...)...)...)
-	if len(printed) == 0 || json.Unmarshal(printed, &out) != nil || err == nil || len(out.Conflicts)+out.Unlisted == 0 {
+	done, err := op.Call(ctx, func() (*historyop.Undone, error) { return historyop.Undo(n.caller, in) })
+	if done == nil {
+		return out, err
+	}
+	if large := op.Into("undo", done.Undo, &out); large != nil {
+		return out, cmp.Or(err, large)
+	}
+	if err == nil || len(out.Conflicts)+out.Unlisted == 0 {
 		return out, err
 	}
 	said := fmt.Sprintf("nothing was changed: %d paths are not as the steps left them; force replaces them", len(out.Conflicts)+out.Unlisted)
@@ -111,11 +115,9 @@ func (n *session) takeBack(ctx context.Context, command string, args ...string) 
 	return out, &Problem{Code: CodeConflict, Message: said, Conflicts: append([]map[string]any{}, out.Conflicts...)}
 }
 
-// tells are arguments with which the command line tells of the history what the workspace
-// of the session shows, and no more.
-func (n *session) tells(args ...string) []string {
-	return slices.Insert(args, 1, "--tell-as="+n.entry.ID)
-}
+// tells is the history of the project, of which the session may know what its workspace
+// shows, and no more.
+func (n *session) tells() historyop.Of { return historyop.Of{TellAs: n.entry.ID} }
 
 // told is what a response says of it; lists are never null.
 func (u undone) told(crossed int) rollbackOut {
@@ -147,15 +149,15 @@ func rollback(ctx context.Context, c *call, in rollbackIn) (rollbackOut, error) 
 	if err != nil {
 		return rollbackOut{}, err
 	}
-	crossed, flags := 0, []string(nil)
+	crossed, how := 0, historyop.UndoRequest{}
 	if in.Force {
-		preview, err := n.undo(ctx, calls, dryRun)
+		preview, err := n.undo(ctx, calls, historyop.UndoRequest{DryRun: true})
 		if err != nil {
 			return rollbackOut{}, err
 		}
-		crossed, flags = len(preview.Conflicts), []string{"--force"}
+		crossed, how.Mode = len(preview.Conflicts), historyop.Force
 	}
-	did, err := n.undo(ctx, calls, flags...)
+	did, err := n.undo(ctx, calls, how)
 	if in.Force {
 		did.kept()
 	}
@@ -187,12 +189,13 @@ func (u *undone) leaves(l api.LeftOut) {
 	u.LeftOut = &l
 }
 
-// undo makes the calls, one after the other.
-func (n *session) undo(ctx context.Context, calls [][]string, flags ...string) (all undone, err error) {
-	for _, args := range calls {
-		one, err := n.takeBack(ctx, "undo", slices.Concat(flags, args)...)
+// undo makes the calls as it is said how, one after the other.
+func (n *session) undo(ctx context.Context, calls []historyop.UndoRequest, how historyop.UndoRequest) (all undone, err error) {
+	for _, in := range calls {
+		in.DryRun, in.Mode = how.DryRun, how.Mode
+		one, err := n.takeBack(ctx, in)
 		all.Conflicts = append(all.Conflicts, one.Conflicts...)
-		if p := (*Problem)(nil); err != nil && len(all.Steps) > 0 && !slices.Contains(flags, dryRun) {
+		if p := (*Problem)(nil); err != nil && len(all.Steps) > 0 && !how.DryRun {
 			p = problemOf(err)
 			p.Message = fmt.Sprintf("%s (steps %v were taken back before)", p.Message, all.Steps)
 			return all, p
@@ -249,7 +252,7 @@ func undoHistory(ctx context.Context, c *call, in historyIn) (historyOut, error)
 	}
 	out.Left = max(0, len(list)-in.Limit)
 	for _, s := range list[out.Left:] {
-		out.Steps, out.Details = append(out.Steps, s.Step), append(out.Details, s.whole)
+		out.Steps, out.Details = append(out.Steps, s.Step), append(out.Details, asMap(s))
 	}
 	barriers, _, err := n.barriers(ctx)
 	out.Barriers = append(out.Barriers, barriers...)
@@ -294,7 +297,12 @@ func discard(ctx context.Context, c *call, _ nothing) (discardOut, error) {
 	if err != nil {
 		return out, err
 	}
-	err = n.program.JSON(ctx, nil, &out.Removed, "discard", "--all", "--yes", "--json")
+	removed, err := op.Call(ctx, func() (*historyop.Removed, error) {
+		return historyop.Discard(n.caller, historyop.DiscardRequest{All: true})
+	})
+	if removed != nil {
+		out.Removed = asMap(removed)
+	}
 	return out, err
 }
 

@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/op/historyop"
 )
 
 // outside looks for changes that somebody else made to what steps left. What decides is
@@ -143,12 +143,12 @@ func (o *outside) goesOn(open bool) {
 // barriers are what would be in the way of taking everything back, and what that would do.
 func (n *session) barriers(ctx context.Context) ([]map[string]any, undone, error) {
 	all, err := n.history(ctx, "")
-	open := slices.ContainsFunc(all, func(s step) bool { return s.State == "running" })
+	open := slices.ContainsFunc(all, func(s historyop.Step) bool { return s.State == "running" })
 	steps := undoable(all)
 	if err != nil || len(steps) == 0 {
 		return nil, undone{open: open}, err
 	}
-	would, err := n.takeBack(ctx, "undo", dryRun, strconv.Itoa(min(len(steps), maxLooked)))
+	would, err := n.takeBack(ctx, historyop.UndoRequest{DryRun: true, Count: min(len(steps), maxLooked)})
 	if d := (*api.Denial)(nil); errors.As(err, &d) && ctx.Err() == nil {
 		if again, e := n.undoable(ctx, ""); e == nil && len(again) != len(steps) {
 			return nil, undone{open: true}, nil // steps went meanwhile: it is looked again

@@ -11,7 +11,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/jsontree"
-	"carrel/internal/tools"
+	"carrel/internal/op"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -85,7 +85,7 @@ func problemOf(err error) *Problem {
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.As(err, &d) && d.Code == tools.CodeFailed:
+	case errors.As(err, &d) && d.Code == op.CodeFailed:
 		return &Problem{Code: CodeIO, Message: strings.TrimSuffix(d.Message+"; "+d.Hint, "; ")}
 	case errors.As(err, &d):
 		return &Problem{Code: CodeRefused, Message: d.Message, Carrel: d}

@@ -10,12 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/op"
 	"carrel/internal/tools"
 )
 
 // Options say what a server is for.
 type Options struct {
 	Program     tools.Carrel // the command line; Dir is set by the session
+	Caller      *op.Caller   // who asks for what is done here
 	Directories []string     // absolute; those of a session that names none
 	UndoDir     string       // absolute; "" for the place where the user's histories are
 	Backend     string       // process or none
@@ -209,6 +211,9 @@ func (s *Server) carryOut(ctx context.Context, o *Operation, r request) {
 		}()
 		return o.run(ctx, c, r.payload)
 	}()
+	if f := (*op.Fault)(nil); errors.As(err, &f) {
+		s.log.say("error", r.id, "%s: %v\n%s", o.Name, f.Value, f.Stack)
+	}
 	if n := c.meant; err != nil && n != nil && !errors.As(err, new(*Problem)) && !n.entry.Alive() {
 		err = invalid("session", "the workspace of the session has ended: %v", err)
 	}

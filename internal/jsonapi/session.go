@@ -18,6 +18,8 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/named"
+	"carrel/internal/op"
+	"carrel/internal/op/historyop"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	started "carrel/internal/session"
@@ -30,6 +32,7 @@ type session struct {
 	server  *Server
 	entry   supervisor.Entry
 	program tools.Carrel // run in the first directory
+	caller  *op.Caller   // in the first directory
 	dirs    []directory
 	project string
 	backend string // process or none
@@ -158,6 +161,7 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 	}
 	n := &session{server: s, dirs: dirs, mode: in.Mode, agent: in.agent(s.opts.Agent), program: s.opts.Program, commands: map[string]bool{}}
 	n.program.Dir = dirs[0].path
+	n.caller = s.opts.Caller.At(dirs[0].path)
 	if n.agent != "" && s.opts.Backend == backendNone {
 		return nil, invalid("carrel.agent", "without walls no agent is asked without its questions: agent.execute starts it as you would")
 	}
@@ -423,17 +427,15 @@ func (s *Server) otherVersion(err error) error {
 
 // rightHistory sees that the history is where it was asked for.
 func (s *Server) rightHistory(ctx context.Context, n *session) error {
-	var usage struct {
-		Dir string `json:"dir"`
-	}
 	if s.opts.UndoDir == "" {
 		return nil
 	}
-	if err := n.program.JSON(ctx, nil, &usage, "history", "du", "--json"); err != nil {
+	dir, err := op.Call(ctx, func() (string, error) { return historyop.Dir(n.caller, historyop.Of{}) })
+	if err != nil {
 		return err
 	}
-	if !pathname.Within(usage.Dir, s.opts.UndoDir) {
-		return &Problem{Code: CodeInvalid, Field: "session", Message: fmt.Sprintf("the history is at %q and not in the undo directory %q", usage.Dir, s.opts.UndoDir)}
+	if !pathname.Within(dir, s.opts.UndoDir) {
+		return &Problem{Code: CodeInvalid, Field: "session", Message: fmt.Sprintf("the history is at %q and not in the undo directory %q", dir, s.opts.UndoDir)}
 	}
 	return nil
 }

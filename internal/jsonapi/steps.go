@@ -4,45 +4,29 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
+	"carrel/internal/op/historyop"
 	"carrel/internal/pathname"
 )
 
-// step is what is read of one, as `carrel history --json` prints it.
-type step struct {
-	Step  uint64 `json:"step"`
-	Kind  string `json:"kind"`
-	Run   string `json:"run"`
-	State string `json:"state"`
-	whole map[string]any
+// history lists the steps that changed something at a path, "" for anywhere, as far as the
+// session may know of them.
+func (n *session) history(ctx context.Context, path string) ([]historyop.Step, error) {
+	return listSteps(ctx, n, historyop.ListRequest{Of: n.tells(), Path: path})
 }
 
-// history lists the steps that changed something at a path, "" for anywhere.
-func (n *session) history(ctx context.Context, path string) ([]step, error) {
-	args := n.tells("history", "--json")
-	if path != "" {
-		args = append(args, "--path="+path)
-	}
-	var list []json.RawMessage
-	if err := n.program.JSON(ctx, nil, &list, args...); err != nil {
-		return nil, err
-	}
-	out := make([]step, len(list))
-	for i, one := range list {
-		if err := errors.Join(json.Unmarshal(one, &out[i]), json.Unmarshal(one, &out[i].whole)); err != nil {
-			return nil, fmt.Errorf("reading the history: %w", err)
-		}
-	}
-	return out, nil
+// listSteps lists what is asked for, the oldest first.
+func listSteps(ctx context.Context, n *session, in historyop.ListRequest) ([]historyop.Step, error) {
+	return op.Call(ctx, func() ([]historyop.Step, error) { return historyop.List(n.caller, in) })
 }
 
 // undoable are those that can be taken back, the oldest first; with a path without those
 // of which nothing is left there, as it was taken back by itself.
-func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
+func (n *session) undoable(ctx context.Context, path string) ([]historyop.Step, error) {
 	list, err := n.history(ctx, path)
 	if err != nil {
 		return nil, err
@@ -52,7 +36,7 @@ func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
 		return nil, err
 	}
 	var failed error
-	return slices.DeleteFunc(undoable(list), func(s step) bool {
+	return slices.DeleteFunc(undoable(list), func(s historyop.Step) bool {
 		gone := parts[s.Step]
 		if gone == nil {
 			return false
@@ -67,20 +51,14 @@ func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
 	}), failed
 }
 
-func undoable(list []step) []step {
-	return slices.DeleteFunc(slices.Clone(list), func(s step) bool { return s.State != "done" && s.State != "interrupted" })
+func undoable(list []historyop.Step) []historyop.Step {
+	return slices.DeleteFunc(slices.Clone(list), func(s historyop.Step) bool { return s.State != "done" && s.State != "interrupted" })
 }
 
 // partsUndone are the paths of steps that were taken back by themselves, by step.
 func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, error) {
-	var list []struct {
-		Step   uint64   `json:"step"`
-		Kind   string   `json:"kind"`
-		Of     []uint64 `json:"of"`
-		Undone uint64   `json:"undone_by"`
-		State  string   `json:"state"`
-	}
-	if err := n.program.JSON(ctx, nil, &list, "history", "--json", "--all"); err != nil {
+	list, err := listSteps(ctx, n, historyop.ListRequest{All: true})
+	if err != nil {
 		return nil, err
 	}
 	whole := map[uint64]bool{}
@@ -90,7 +68,7 @@ func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, 
 	out := map[uint64]map[string]bool{}
 	for _, s := range list {
 		left := slices.DeleteFunc(slices.Clone(s.Of), func(of uint64) bool { return whole[of] })
-		if s.Kind != "undo" || s.Undone != 0 || len(left) == 0 {
+		if s.Kind != "undo" || s.UndoneBy != 0 || len(left) == 0 {
 			continue
 		}
 		changes, _, err := n.changes(ctx, s.Step)
@@ -109,9 +87,9 @@ func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, 
 	return out, nil
 }
 
-// newest are the arguments of undo for the newest so many steps, as far as there are any:
-// of one call, or of several, the newest step first, where no single one means just them.
-func (n *session) newest(ctx context.Context, count int, name *directoryName) ([][]string, error) {
+// newest are the undos of the newest so many steps, as far as there are any: one, or several,
+// the newest step first, where no single one means just them.
+func (n *session) newest(ctx context.Context, count int, name *directoryName) ([]historyop.UndoRequest, error) {
 	d, err := n.directory(name)
 	if err != nil {
 		return nil, err
@@ -133,25 +111,25 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 		return nil, err
 	}
 	all = undoable(all)
-	number := strconv.Itoa(len(steps))
 	if len(all) >= len(steps) && all[len(all)-len(steps)].Step == steps[0].Step {
 		whole, err := n.onlyIn(ctx, d, steps...)
-		if whole || err != nil {
-			return [][]string{{number}}, err
+		one := historyop.UndoRequest{Count: len(steps)}
+		if !whole && err == nil {
+			one.Paths = []string{d.path}
 		}
-		return [][]string{{"--path=" + d.path, number}}, nil
+		return []historyop.UndoRequest{one}, err
 	}
-	var calls [][]string
+	var calls []historyop.UndoRequest
 	for _, s := range slices.Backward(steps) {
-		args := []string{"--step=" + strconv.FormatUint(s.Step, 10)}
+		one := historyop.UndoRequest{Step: strconv.FormatUint(s.Step, 10)}
 		whole, err := n.onlyIn(ctx, d, s)
 		if err != nil {
 			return nil, err
 		}
 		if !whole {
-			args = append(args, "--path="+d.path)
+			one.Paths = []string{d.path}
 		}
-		calls = append(calls, args)
+		calls = append(calls, one)
 	}
 	return calls, nil
 }
@@ -160,7 +138,7 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 // back: it would end them, too. What goes on has a new one.
 func (n *session) closeSteps(ctx context.Context) error {
 	all, err := n.history(ctx, "")
-	if err != nil || !slices.ContainsFunc(all, func(s step) bool { return s.State == "running" }) {
+	if err != nil || !slices.ContainsFunc(all, func(s historyop.Step) bool { return s.State == "running" }) {
 		return err
 	}
 	talk, err := n.entry.Open(ctx, api.Request{Op: api.OpYield, Reason: "carrel stdio"})
@@ -174,7 +152,7 @@ func (n *session) closeSteps(ctx context.Context) error {
 
 // onlyIn says whether steps changed nothing but what is in a directory: then they are
 // taken back as a whole, and count as undone.
-func (n *session) onlyIn(ctx context.Context, d *directory, steps ...step) (bool, error) {
+func (n *session) onlyIn(ctx context.Context, d *directory, steps ...historyop.Step) (bool, error) {
 	if d == nil {
 		return true, nil
 	}
@@ -196,41 +174,34 @@ func (n *session) onlyIn(ctx context.Context, d *directory, steps ...step) (bool
 // changes are the paths that a step changed, as far as the session may know; whole says
 // that they are all.
 func (n *session) changes(ctx context.Context, number uint64) (out []json.RawMessage, whole bool, err error) {
-	return n.shown(ctx, n.tells(showArgs(number)...))
-}
-
-func showArgs(numbers ...uint64) []string {
-	args := []string{"show", "--json", "--"}
-	for _, number := range numbers {
-		args = append(args, strconv.FormatUint(number, 10))
+	list, err := n.shown(ctx, n.tells(), number)
+	if err != nil || len(list) == 0 {
+		return nil, false, err
 	}
-	return args
+	return pathsOf(list[0]), list[0].LeftOut == nil, nil
 }
 
-// shownStep is what is read of a step that `carrel show` lists.
-type shownStep struct {
-	Step    uint64 `json:"step"`
-	Changes []struct {
-		Path json.RawMessage `json:"path"`
-		From json.RawMessage `json:"from"`
-	} `json:"changes"`
-	LeftOut *api.LeftOut `json:"left_out"`
+// shown are steps with what they changed.
+func (n *session) shown(ctx context.Context, of historyop.Of, numbers ...uint64) ([]historyop.Step, error) {
+	in := historyop.ShowRequest{Of: of}
+	for _, number := range numbers {
+		in.Steps = append(in.Steps, strconv.FormatUint(number, 10))
+	}
+	return op.Call(ctx, func() ([]historyop.Step, error) { return historyop.ShowSteps(n.caller, in) })
 }
 
-// paths are those that it changed, for a rename both.
-func (s *shownStep) paths() (out []json.RawMessage) {
-	for _, ch := range s.Changes {
-		if len(ch.From) > 0 {
-			out = append(out, ch.From)
+// pathsOf are the paths that a step changed, for a rename both.
+func pathsOf(s historyop.Step) (out []json.RawMessage) {
+	add := func(path api.Text) {
+		if text, err := json.Marshal(path); err == nil {
+			out = append(out, text)
 		}
-		out = append(out, ch.Path)
+	}
+	for _, ch := range s.Changes {
+		if ch.From != "" {
+			add(ch.From)
+		}
+		add(ch.Path)
 	}
 	return out
-}
-
-// shown are the paths that `carrel show` lists of one step.
-func (n *session) shown(ctx context.Context, args []string) (out []json.RawMessage, whole bool, err error) {
-	var s shownStep
-	err = n.program.JSON(ctx, nil, &s, args...)
-	return s.paths(), err == nil && s.LeftOut == nil, err
 }

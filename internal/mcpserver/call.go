@@ -1,8 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -199,8 +197,8 @@ func (c *call) keptControl(ctx context.Context, said, name string) error {
 	if meant, err := c.named(said); err == nil && meant == name && c.tool.starts {
 		return nil
 	}
-	var list []api.Desk
-	if err := s.carrel(ctx, nil, &list, "list", "--json"); err != nil {
+	list, err := s.opts.Caller.Desks(ctx)
+	if err != nil {
 		return fmt.Errorf("looking for the control of workspace %s: %w", name, err)
 	}
 	for _, d := range list {
@@ -235,22 +233,6 @@ func (c *call) within(path string) string {
 }
 
 func joined(list []string) string { return strings.Join(list, ", ") }
-
-// carrelLines is carrel for a command that prints one value a line.
-func (s *Server) carrelLines(ctx context.Context, each func(*api.Output) error, args ...string) error {
-	all, failed := s.opts.program().Raw(ctx, nil, args...)
-	d := json.NewDecoder(bytes.NewReader(all))
-	for d.More() {
-		var o api.Output
-		if err := d.Decode(&o); err != nil {
-			return cmp.Or(failed, fmt.Errorf("carrel %s: what it printed is not understood: %w", args[0], err))
-		}
-		if err := each(&o); err != nil {
-			return err
-		}
-	}
-	return failed
-}
 
 // carrelText gives what the command line prints that is no JSON.
 func (s *Server) carrelText(ctx context.Context, out *[]byte, args ...string) error {

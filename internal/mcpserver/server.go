@@ -14,6 +14,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/named"
+	"carrel/internal/op"
 	"carrel/internal/supervisor"
 	"carrel/internal/taskplan"
 	"carrel/internal/tools"
@@ -31,7 +32,8 @@ type Options struct {
 	Ceiling   Ceiling  // the zero value is none
 	Project   string   // canonical; what commands and relative paths are in
 	Roots     []string // directories beside it that the workspace may change; absolute
-	Program   string   // this program, to be run for what the command line does
+	Caller    *op.Caller
+	Program   string // this program, to be run for what the command line does
 	Environ   []string
 	Registry  []string // directories in which running workspaces are found
 	State     string   // the state directory
@@ -229,6 +231,9 @@ func (s *Server) handler(t *Tool) sdk.ToolHandler {
 			return t.refusal(ctx, err), nil
 		}
 		value, err := t.run(ctx, c, req.Params.Arguments)
+		if f := (*op.Fault)(nil); errors.As(err, &f) {
+			fmt.Fprintf(s.opts.Log, "carrel: %s: %v\n%s", t.Name, f.Value, f.Stack)
+		}
 		if q := asked(err); q != nil {
 			return q.result(), nil
 		}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
 	"carrel/internal/supervisor"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -300,7 +300,9 @@ func readLog(ctx context.Context, c *call, in logIn) (logOut, error) {
 			return r.add(reply.Output)
 		})
 	} else {
-		err = c.stoppedLog(ctx, name, r)
+		if err = c.stoppedLog(ctx, name, r); !errors.Is(err, errFull) {
+			err = op.ForProgram(err)
+		}
 	}
 	if errors.Is(err, errFull) {
 		err = nil
@@ -320,14 +322,9 @@ func (r *logReader) request() api.Request {
 // stoppedLog reads what an app of a workspace has written that runs no more.
 func (c *call) stoppedLog(ctx context.Context, name string, r *logReader) error {
 	req := r.request()
-	args := []string{"logs", "--json"}
-	if req.Stream != "" {
-		args = append(args, "--stream="+req.Stream)
+	words := []string{name, req.App}
+	if err := op.NoZeroBytes("logs", append(words, req.Stream)...); err != nil {
+		return err
 	}
-	if req.Tail > 0 {
-		args = append(args, "--tail="+strconv.FormatInt(req.Tail, 10))
-	} else {
-		args = append(args, "--since="+strconv.FormatUint(req.Since, 10))
-	}
-	return c.server.carrelLines(ctx, r.add, append(args, "--", name, req.App)...)
+	return c.server.opts.Caller.Logs(ctx, words, req, r.add)
 }

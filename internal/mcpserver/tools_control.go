@@ -1,11 +1,13 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
 )
 
 type controlIn struct {
@@ -70,7 +72,13 @@ type pauseOut struct {
 
 func pauseProject(ctx context.Context, c *call, in pauseIn) (pauseOut, error) {
 	out := pauseOut{Workspaces: []map[string]any{}}
-	return out, c.server.carrel(ctx, nil, &out, "pause", "--project", "--json", "--reason="+in.Reason, "--", c.server.opts.Project)
+	done, err := op.Call(ctx, func() (*op.ProjectHeld, error) {
+		return c.server.opts.Caller.PauseProject(ctx, c.server.opts.Project, in.Reason)
+	})
+	if done == nil {
+		return out, err
+	}
+	return out, cmp.Or(err, op.Into("pause", done, &out))
 }
 
 type approvalsIn struct {
@@ -88,13 +96,16 @@ func approvals(ctx context.Context, c *call, in approvalsIn) (approvalsOut, erro
 		if strings.Trim(in.Deny, "0123456789abcdef") != "" {
 			return out, c.tool.badArguments("deny", "deny is the id of an approval")
 		}
-		if err := c.server.carrel(ctx, nil, nil, "deny", "--", in.Deny); err != nil {
-			return out, err
+		if _, err := c.server.opts.Caller.Deny(ctx, in.Deny); err != nil {
+			return out, op.ForProgram(err)
 		}
 		out.Denied = in.Deny
 	}
-	err := c.server.carrel(ctx, nil, &out.Waiting, "approvals", "--json")
-	return out, err
+	list, _, err := c.server.opts.Caller.Waiting(ctx)
+	if err == nil {
+		out.Waiting = list
+	}
+	return out, op.ForProgram(err)
 }
 
 type doctorOut struct {

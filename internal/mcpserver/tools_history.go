@@ -1,13 +1,16 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
+	"carrel/internal/op/historyop"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -34,54 +37,51 @@ type undone struct {
 	LeftOut      *api.LeftOut     `json:"left_out,omitempty"`
 }
 
-// tell has the command line tell of the history what the server's workspace shows, and no
-// more. It has to run for that.
-func (c *call) tell(ctx context.Context, out any, command string, args ...string) error {
+// history is that of the project, of which is told what the server's workspace shows, and no
+// more. The workspace has to run for that.
+func (c *call) history(ctx context.Context) (historyop.Of, error) {
 	e, err := c.desk(ctx, "")
-	if err != nil {
-		return err
-	}
-	return c.server.carrel(ctx, nil, out, slices.Concat([]string{command, "--json", "--tell-as=" + e.ID}, args)...)
+	return historyop.Of{TellAs: e.ID}, err
 }
 
-func (c *call) undoArgs(in undoIn, dry bool) ([]string, error) {
-	var args []string
-	for flag, value := range map[string]string{"step": in.Step, "to": in.To, "path": c.within(in.Path)} {
-		if value != "" {
-			args = append(args, "--"+flag+"="+value)
-		}
+func (c *call) undoRequest(in undoIn, redo, dry bool) (historyop.UndoRequest, error) {
+	req := historyop.UndoRequest{Redo: redo, Count: in.Count, Step: in.Step, To: in.To, Write: c.server.opts.Roots, DryRun: dry}
+	if in.Path != "" {
+		req.Paths = []string{c.within(in.Path)}
 	}
-	for _, root := range c.server.opts.Roots {
-		args = append(args, "--write="+root)
+	switch {
+	case in.Count < 0:
+		return req, c.tool.badArguments("count", "count is the number of steps")
+	case in.Force && in.Conflicts == "keep_both":
+		return req, op.Denial(errors.New("--keep-both and --force: want one of them only"))
+	case in.Force && in.Conflicts == "skip":
+		return req, op.Denial(errors.New("--skip-conflicts and --force: want one of them only"))
+	case in.Conflicts == "keep_both":
+		req.Mode = historyop.KeepBoth
+	case in.Conflicts == "skip":
+		req.Mode = historyop.Skip
+	case in.Force:
+		req.Mode = historyop.Force
 	}
-	switch in.Conflicts {
-	case "keep_both":
-		args = append(args, "--keep-both")
-	case "skip":
-		args = append(args, "--skip-conflicts")
-	}
-	if in.Force {
-		args = append(args, "--force")
-	}
-	if dry {
-		args = append(args, "--dry-run")
-	}
-	if in.Count < 0 {
-		return nil, c.tool.badArguments("count", "count is the number of steps")
-	}
-	if in.Count > 0 {
-		args = append(args, "--", strconv.Itoa(in.Count))
-	}
-	return args, nil
+	return req, nil
 }
 
-func (c *call) takeBack(ctx context.Context, command string, in undoIn, dry bool) (undone, error) {
+func (c *call) takeBack(ctx context.Context, in undoIn, redo, dry bool) (undone, error) {
 	out := undone{Steps: []uint64{}, Restored: []anyJSON{}, Removed: []anyJSON{}, Unrestorable: []map[string]any{}, Conflicts: []map[string]any{}}
-	args, err := c.undoArgs(in, dry)
+	req, err := c.undoRequest(in, redo, dry)
 	if err != nil {
 		return out, err
 	}
-	err = c.tell(ctx, &out, command, args...)
+	if req.Of, err = c.history(ctx); err != nil {
+		return out, err
+	}
+	done, err := op.Call(ctx, func() (*historyop.Undone, error) { return historyop.Undo(c.server.opts.Caller, req) })
+	if done == nil {
+		return out, err
+	}
+	if large := op.Into("undo", done.Undo, &out); large != nil {
+		return out, cmp.Or(err, large)
+	}
 	if out.Done {
 		out.RolledBack = len(out.Steps)
 	}
@@ -109,11 +109,11 @@ func (c *call) conflict(list []map[string]any) error {
 }
 
 func undo(ctx context.Context, c *call, in undoIn) (undone, error) {
-	return c.takeBack(ctx, "undo", in, false)
+	return c.takeBack(ctx, in, false, false)
 }
 
 func undoPreview(ctx context.Context, c *call, in undoIn) (undone, error) {
-	return c.takeBack(ctx, "undo", in, true)
+	return c.takeBack(ctx, in, false, true)
 }
 
 type redoIn struct {
@@ -122,7 +122,7 @@ type redoIn struct {
 }
 
 func redo(ctx context.Context, c *call, in redoIn) (undone, error) {
-	return c.takeBack(ctx, "redo", undoIn{Count: in.Count, Force: in.Force}, false)
+	return c.takeBack(ctx, undoIn{Count: in.Count, Force: in.Force}, true, false)
 }
 
 type diffIn struct {
@@ -174,21 +174,18 @@ func (o *diffOut) show(diff string, from int) {
 }
 
 func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
-	var args []string
-	if in.Path != "" {
-		args = append(args, "--path="+c.within(in.Path))
+	of, err := c.history(ctx)
+	if err != nil {
+		return diffOut{}, err
 	}
-	if in.Stat {
-		args = append(args, "--stat")
-	}
+	req := historyop.DiffRequest{Of: of, Path: c.within(in.Path), Stat: in.Stat}
 	if in.Steps != "" {
-		args = append(args, "--", in.Steps)
+		req.Steps = []string{in.Steps}
 	}
-	var got struct {
-		Diff    string       `json:"diff"`
-		LeftOut *api.LeftOut `json:"left_out"`
+	got, err := op.Call(ctx, func() (historyop.Diffed, error) { return historyop.DiffText(c.server.opts.Caller, req) })
+	if err != nil {
+		got = historyop.Diffed{}
 	}
-	err := c.tell(ctx, &got, "diff", args...)
 	out := diffOut{LeftOut: got.LeftOut}
 	out.show(got.Diff, in.From)
 	return out, err
@@ -223,14 +220,16 @@ func undoHistory(ctx context.Context, c *call, in historyIn) (historyOut, error)
 
 // steps are the newest steps, the newest first.
 func (c *call) steps(ctx context.Context, in historyIn, last int) (all []map[string]any, err error) {
-	args := []string{"--last=" + strconv.Itoa(last)}
-	if in.Path != "" {
-		args = append(args, "--path="+c.within(in.Path))
+	of, err := c.history(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if in.All {
-		args = append(args, "--all")
+	list, err := op.Call(ctx, func() ([]historyop.Step, error) {
+		return historyop.List(c.server.opts.Caller, historyop.ListRequest{Of: of, Path: c.within(in.Path), Last: last, All: in.All})
+	})
+	if err == nil {
+		err = op.Into("history", list, &all)
 	}
-	err = c.tell(ctx, &all, "history", args...)
 	slices.Reverse(all)
 	return all, err
 }
@@ -249,14 +248,12 @@ type discardOut struct {
 // discardHistory only ever previews. Who removes the way back is a person.
 func discardHistory(ctx context.Context, c *call, in discardIn) (discardOut, error) {
 	out := discardOut{DryRun: true}
-	args := []string{"discard", "--json", "--dry-run"}
-	if in.Before != "" {
-		args = append(args, "--before="+in.Before)
+	req := historyop.DiscardRequest{Steps: in.Steps, Before: in.Before, All: in.Before == "" && len(in.Steps) == 0, DryRun: true}
+	would, err := op.Call(ctx, func() (*historyop.Removed, error) { return historyop.Discard(c.server.opts.Caller, req) })
+	if would != nil {
+		err = cmp.Or(err, op.Into("discard", would, &out.Removed))
 	}
-	if in.Before == "" && len(in.Steps) == 0 {
-		args = append(args, "--all")
-	}
-	if err := c.server.carrel(ctx, nil, &out.Removed, append(append(args, "--"), in.Steps...)...); err != nil || in.DryRun {
+	if err != nil || in.DryRun {
 		return out, err
 	}
 	return out, &api.Denial{Code: api.CodeNotHuman, Operation: c.tool.Name, Subject: c.server.opts.Project, Rule: "discarding is a person's", Source: "built in",

@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/named"
+	"carrel/internal/op"
 	"carrel/internal/session"
 	"carrel/internal/supervisor"
 )
@@ -161,8 +162,8 @@ const usualList = 50
 
 // desks are all workspaces of which this server may know.
 func (c *call) desks(ctx context.Context) (all []api.Desk, err error) {
-	err = c.server.carrel(ctx, nil, &all, "list", "--json")
-	return slices.DeleteFunc(all, func(d api.Desk) bool { return !c.server.under(d.Ceiling) }), err
+	all, err = c.server.opts.Caller.Desks(ctx)
+	return slices.DeleteFunc(all, func(d api.Desk) bool { return !c.server.under(d.Ceiling) }), op.ForProgram(err)
 }
 
 func listWorkspaces(ctx context.Context, c *call, in listIn) (listOut, error) {
@@ -240,18 +241,21 @@ func workspaceStatus(ctx context.Context, c *call, in statusIn) (statusOut, erro
 		}
 	}
 	if slices.Contains(in.Include, "manifest") {
-		out.Manifest = &api.Desk{}
-		if err := c.server.carrel(ctx, nil, out.Manifest, "manifest", "--json", "--", name); err != nil {
-			return out, err
+		d, err := c.server.opts.Caller.Look(ctx, "manifest", name)
+		out.Manifest = &d
+		if err != nil {
+			return out, op.ForProgram(err)
 		}
 		if !c.server.under(out.Manifest.Ceiling) {
 			return statusOut{}, &api.Denial{Code: api.CodeCeiling, Operation: c.tool.Name, Subject: name, Rule: "ceiling", Source: c.server.opts.Ceiling.Shown.Source, Message: fmt.Sprintf("workspace %q was started under another ceiling, or none", name)}
 		}
 	}
 	if slices.Contains(in.Include, "artifacts") {
-		if err := c.server.carrel(ctx, nil, &out.Artifacts, "artifacts", "--json", "--", name); err != nil {
-			return out, err
+		d, err := c.server.opts.Caller.Look(ctx, "artifacts", name)
+		if err != nil {
+			return out, op.ForProgram(err)
 		}
+		out.Artifacts = append([]api.Artifact{}, d.Artifact...)
 	}
 	return out, nil
 }
@@ -294,18 +298,17 @@ type cleanupOut struct {
 
 func cleanupWorkspaces(ctx context.Context, c *call, in stopIn) (cleanupOut, error) {
 	out := cleanupOut{DryRun: in.DryRun, Done: []map[string]any{}}
-	args := []string{"cleanup", "--json"}
-	if in.DryRun {
-		args = append(args, "--dry-run")
-	}
+	name := ""
 	if in.Name != "" {
-		name, err := c.named(in.Name)
-		if err != nil {
+		var err error
+		if name, err = c.named(in.Name); err != nil {
 			return out, err
 		}
-		args = append(args, "--", name)
 	}
-	err := c.server.carrel(ctx, nil, &out.Done, args...)
+	done, err := op.Call(ctx, func() ([]op.Swept, error) { return c.server.opts.Caller.CleanUp(ctx, name, in.DryRun) })
+	if err == nil {
+		err = op.Into("cleanup", done, &out.Done)
+	}
 	return out, err
 }
 

@@ -42,9 +42,9 @@ const maxDiffed = 4 << 20
 func (d *Diff) Change(c steplog.PathChange) {
 	d.paths++
 	was, now := d.states(c)
-	name := Path(d.History, c.Path)
+	name := Path(d.History.Project, c.Path)
 	if c.From != "" {
-		d.note("", name, fmt.Sprintf("%s renamed from %s", c.Kind, Path(d.History, c.From)))
+		d.note("", name, fmt.Sprintf("%s renamed from %s", c.Kind, Path(d.History.Project, c.From)))
 	}
 	switch {
 	case c.What == steplog.Removed && c.Kind != journal.File:
@@ -189,7 +189,7 @@ func (d *Diff) content(c steplog.PathChange, name string, was, now *journal.Stat
 	default:
 		old := name
 		if c.From != "" {
-			old = Path(d.History, c.From)
+			old = Path(d.History.Project, c.From)
 		}
 		switch c.What {
 		case steplog.Added:

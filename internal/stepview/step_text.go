@@ -49,8 +49,8 @@ func Tally(j Step) string {
 }
 
 // Path is a path as a person looks at it: relative to the project.
-func Path(h *projecthistory.History, path string) string {
-	if rel, ok := strings.CutPrefix(path, h.Project+"/"); ok {
+func Path(project, path string) string {
+	if rel, ok := strings.CutPrefix(path, project+"/"); ok {
 		return show.QuoteIf(rel)
 	}
 	return show.QuoteIf(path)
@@ -80,9 +80,9 @@ func PrintStep(w io.Writer, h *projecthistory.History, j Step, changes []steplog
 	t.Row("changes", Tally(j))
 	t.Print(w, "")
 	for _, c := range changes {
-		line := changeLetters[c.What] + "\t" + Path(h, c.Path)
+		line := changeLetters[c.What] + "\t" + Path(h.Project, c.Path)
 		if c.From != "" {
-			line = "R\t" + Path(h, c.From) + " -> " + Path(h, c.Path)
+			line = "R\t" + Path(h.Project, c.From) + " -> " + Path(h.Project, c.Path)
 		}
 		if c.Kind == journal.Dir {
 			line += "/"
@@ -122,7 +122,7 @@ func PrintBetween(w io.Writer, h *projecthistory.History, s *steplog.Step) error
 		case p.State.Kind != journal.File:
 			kept = "a " + p.State.Kind.String()
 		}
-		line := Path(h, string(p.Path)) + " (another program wrote it during the step, before the step changed it again: " + kept + ")"
+		line := Path(h.Project, string(p.Path)) + " (another program wrote it during the step, before the step changed it again: " + kept + ")"
 		fmt.Fprintf(w, "%-4s %s\n", "edit", show.OneLine(line))
 	}
 	return nil

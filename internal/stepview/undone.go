@@ -86,21 +86,21 @@ func UndoOf(h *projecthistory.History, dryRun bool, v *history.Preview, conflict
 
 // Print tells a person what an undo did or would do: what was in its way on errs, the rest
 // on w.
-func (j *Undo) Print(w, errs io.Writer, h *projecthistory.History, would string, missing int) {
-	PrintConflicts(errs, h, j.Conflicts)
-	printPaths(w, h, would+"restored  ", j.Restored)
-	printPaths(w, h, would+"removed   ", j.Removed)
+func (j *Undo) Print(w, errs io.Writer, project, would string, missing int) {
+	PrintConflicts(errs, project, j.Conflicts)
+	printPaths(w, project, would+"restored  ", j.Restored)
+	printPaths(w, project, would+"removed   ", j.Removed)
 	for _, u := range j.Unrestorable {
 		what := "NOT restored"
 		if u.Why == journal.Ignored {
 			what = "left alone"
 		}
-		fmt.Fprintf(w, "%s  %s: %s\n", what, show.OneLine(Path(h, string(u.Path))), show.OneLine(u.Why))
+		fmt.Fprintf(w, "%s  %s: %s\n", what, show.OneLine(Path(project, string(u.Path))), show.OneLine(u.Why))
 	}
 	for _, b := range j.Beside {
-		fmt.Fprintf(w, "%skept      %s as %s\n", would, show.OneLine(Path(h, string(b.Path))), show.OneLine(Path(h, string(b.Name))))
+		fmt.Fprintf(w, "%skept      %s as %s\n", would, show.OneLine(Path(project, string(b.Path))), show.OneLine(Path(project, string(b.Name))))
 	}
-	printLeftAlone(w, h, j.LeftAlone)
+	printLeftAlone(w, project, j.LeftAlone)
 	fmt.Fprintf(w, "%s: %s %srestored, %d removed", show.Count(len(j.Steps), "step", "steps"), show.Count(len(j.Restored), "path", "paths"), would, len(j.Removed))
 	if missing > 0 {
 		fmt.Fprintf(w, ", %d could not be restored", missing)
@@ -116,11 +116,11 @@ func (j *Undo) Print(w, errs io.Writer, h *projecthistory.History, would string,
 const maxAlone = 3
 
 // printLeftAlone lists what the steps made and stays, the first few for each reason.
-func printLeftAlone(w io.Writer, h *projecthistory.History, list []lostJSON) {
+func printLeftAlone(w io.Writer, project string, list []lostJSON) {
 	told := make(map[string]int)
 	for _, u := range list {
 		if told[u.Why]++; told[u.Why] <= maxAlone {
-			fmt.Fprintf(w, "left alone  %s: %s\n", show.OneLine(Path(h, string(u.Path))), show.OneLine(u.Why))
+			fmt.Fprintf(w, "left alone  %s: %s\n", show.OneLine(Path(project, string(u.Path))), show.OneLine(u.Why))
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(told)) {
@@ -131,19 +131,19 @@ func printLeftAlone(w io.Writer, h *projecthistory.History, list []lostJSON) {
 }
 
 // printPaths lists the first of some paths, and how many there are beside them.
-func printPaths(w io.Writer, h *projecthistory.History, what string, list []api.Text) {
+func printPaths(w io.Writer, project, what string, list []api.Text) {
 	for i, p := range list {
 		if i == MaxShown {
 			fmt.Fprintf(w, "%s(%d more, --json lists all)\n", what, len(list)-i)
 			return
 		}
-		fmt.Fprintf(w, "%s%s\n", what, show.OneLine(Path(h, string(p))))
+		fmt.Fprintf(w, "%s%s\n", what, show.OneLine(Path(project, string(p))))
 	}
 }
 
 // PrintConflicts lists what is not as the steps left it.
-func PrintConflicts(w io.Writer, h *projecthistory.History, list []conflictJSON) {
+func PrintConflicts(w io.Writer, project string, list []conflictJSON) {
 	for _, c := range list {
-		fmt.Fprintf(w, "carrel: conflict: %s: %s\n", show.OneLine(Path(h, string(c.Path))), show.OneLine(c.Why))
+		fmt.Fprintf(w, "carrel: conflict: %s: %s\n", show.OneLine(Path(project, string(c.Path))), show.OneLine(c.Why))
 	}
 }

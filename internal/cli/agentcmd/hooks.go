@@ -68,7 +68,7 @@ what it was before. Hooks of ours are known by the command line that they run.
 func hooksEditCommand(env *cmdenv.Env, op hooks.Operation, cmd *cobra.Command) *cobra.Command {
 	var asJSON, dry bool
 	cmd.RunE = func(_ *cobra.Command, names []string) error {
-		if env.Inside() {
+		if env.Caller().Inside() {
 			return errors.New("this is inside a workspace, where an agent's settings are a copy that is forgotten\nhint: run it outside")
 		}
 		return editHooks(env, op, names, asJSON, dry)

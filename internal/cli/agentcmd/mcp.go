@@ -111,14 +111,14 @@ one of its own, which ends with the client, or with --workspace one that stays.
 }
 
 func serveMCP(env *cmdenv.Env, cmd *cobra.Command, o mcpserver.Options, listen, tokenFile string) error {
-	_ = env.ByAgent() // what the client starts from now on is no person
+	_ = env.Caller().ByAgent() // what the client starts from now on is no person
 	var err error
 	if o.Workspace != "" {
 		if err := named.CheckName(o.Workspace); err != nil {
 			return err
 		}
 	}
-	if o.Project, err = env.ProjectOf(""); err != nil {
+	if o.Project, err = env.Caller().ProjectOf(""); err != nil {
 		return err
 	}
 	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", env.Environ, env.Err, cmdenv.Version()
@@ -131,6 +131,8 @@ func serveMCP(env *cmdenv.Env, cmd *cobra.Command, o mcpserver.Options, listen, 
 			return slices.Contains(config.CeilingVariables(), name)
 		})
 	}
+	o.Caller = env.Caller().At(o.Project)
+	o.Caller.Environ, o.Caller.Notice = o.Environ, nil
 	s, err := mcpserver.New(o)
 	if err != nil {
 		return err

@@ -183,10 +183,10 @@ Exit status:
   2    it may not, standard error says why`,
 		Example: `  echo '{"tool_name":"Bash"}' | carrel agent gate claude`,
 		RunE: func(_ *cobra.Command, names []string) error {
-			if env.Inside() {
+			if env.Caller().Inside() {
 				return nil // the walls are around it
 			}
-			_ = env.ByAgent() // what the agent starts from now on is no person
+			_ = env.Caller().ByAgent() // what the agent starts from now on is no person
 			why, err := askGate(env, names, always)
 			if err != nil {
 				why = "carrel cannot tell whether this tool may be used: " + err.Error()
@@ -222,7 +222,7 @@ func completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 }
 
 func agentOutside(env *cmdenv.Env) error {
-	if env.Inside() {
+	if env.Caller().Inside() {
 		return errors.New("this is inside a workspace, where an agent's settings are a copy that is forgotten\nhint: run it outside")
 	}
 	return nil
@@ -239,7 +239,7 @@ func agentHost(env *cmdenv.Env) (clients.Host, error) {
 	if h.Program, err = ownProgram(env); err != nil {
 		return h, err
 	}
-	h.Project, _ = env.ProjectOf("") // none where there is none
+	h.Project, _ = env.Caller().ProjectOf("") // none where there is none
 	return h, nil
 }
 
@@ -281,7 +281,7 @@ var serverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 // other: an agent could replace it.
 func programIsSafe(env *cmdenv.Env, h clients.Host) error {
 	dir := filepath.Dir(h.Program)
-	at, err := env.ProjectOf(dir)
+	at, err := env.Caller().ProjectOf(dir)
 	if err == nil {
 		if _, git := os.Lstat(filepath.Join(at, ".git")); git != nil && !(h.Project != "" && pathname.Within(h.Program, h.Project)) {
 			return nil

@@ -98,8 +98,8 @@ func undoDir(named string, working []string) (string, error) {
 }
 
 func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissions string) error {
-	_ = env.ByAgent() // what the client starts from now on is no person
-	if env.Inside() {
+	_ = env.Caller().ByAgent() // what the client starts from now on is no person
+	if env.Caller().Inside() {
 		return fmt.Errorf("this is inside a workspace, where no other one can be started\nhint: run it outside")
 	}
 	var err error
@@ -135,6 +135,8 @@ func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissi
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of writing; what is started has it as usual
 	o.State = statedir.Path(env.Getenv)
 	o.Registry, o.Log = registry.Dirs(env.Getenv("XDG_RUNTIME_DIR"), o.State), env.Err
+	o.Caller = env.Caller()
+	o.Caller.Environ, o.Caller.Notice = o.Program.Environ, nil
 	s, err := jsonapi.New(o)
 	if err != nil {
 		return err

@@ -12,8 +12,7 @@ import (
 	"carrel/internal/ceilings"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
-	"carrel/internal/policy"
-	"carrel/internal/supervisor"
+	"carrel/internal/op"
 
 	"github.com/spf13/cobra"
 )
@@ -119,47 +118,15 @@ func (e *Env) SealCeilings(flag string) (*os.File, error) {
 	return ceilings.Seal(texts)
 }
 
-// Refusal is the refusal that an error of a command holds, nil where it is another error.
-func Refusal(err error) *api.Denial { return ceilings.Denial("start", err) }
-
-// Session is what the session's ceilings mean, without the operator's.
-func (e *Env) Session() (ceilings.Under, error) {
-	texts, err := e.Ceilings("")
-	if err != nil {
-		return ceilings.Under{}, err
-	}
-	c, _, err := config.DecodeCeilings(texts)
-	return ceilings.Under{Session: c}, err
-}
-
-// Held has entries of the registry carry the ceiling that the caller is held to: a
-// supervisor under another one refuses them.
-func (e *Env) Held(entries []supervisor.Entry) ([]supervisor.Entry, error) {
-	u, err := e.Session()
-	if err != nil {
-		return nil, err
-	}
-	for i := range entries {
-		entries[i].Ceiling = u.Hash()
-	}
-	return entries, nil
-}
+// Problem is an error for a program.
+func Problem(err error) *api.Denial { return op.Denial(err) }
 
 // UnderNoCeiling refuses what cannot be held to one.
-func (e *Env) UnderNoCeiling(op, hint string) error {
-	u, err := e.Session()
+func (e *Env) UnderNoCeiling(operation, hint string) error {
+	u, err := e.Caller().Session()
 	if err != nil || !u.Session.Restricted() {
 		return err
 	}
-	return &api.Denial{Code: api.CodeCeiling, Operation: op, Subject: op, Rule: "ceiling", Source: u.Hash(),
-		Message: fmt.Sprintf("ceiling: %s runs exactly the policy that it is given, and does not take it from under the ceiling that holds here", op), Hint: hint}
-}
-
-// MayUndo refuses what the session's ceilings do not let be done with the history.
-func (e *Env) MayUndo(op string, need policy.UndoMode) error {
-	u, err := e.Session()
-	if err != nil {
-		return err
-	}
-	return u.CheckUndo(op, need)
+	return &api.Denial{Code: api.CodeCeiling, Operation: operation, Subject: operation, Rule: "ceiling", Source: u.Hash(),
+		Message: fmt.Sprintf("ceiling: %s runs exactly the policy that it is given, and does not take it from under the ceiling that holds here", operation), Hint: hint}
 }

@@ -13,15 +13,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
-	"carrel/internal/agents"
-	"carrel/internal/api"
-	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/decide"
+	"carrel/internal/op"
 	"carrel/internal/show"
-	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
 )
@@ -62,13 +58,15 @@ func (e *Env) Completing() bool {
 }
 
 // Getenv gives the last value of name in the environment we were given.
-func (e *Env) Getenv(name string) string {
-	for _, v := range slices.Backward(e.Environ) {
-		if len(v) > len(name) && v[:len(name)] == name && v[len(name)] == '=' {
-			return v[len(name)+1:]
-		}
+func (e *Env) Getenv(name string) string { return op.Variable(e.Environ, name) }
+
+// Caller is this start of the program as one who asks for an operation: it is told on standard
+// error of what stands beside the answer.
+func (e *Env) Caller() *op.Caller {
+	return &op.Caller{
+		Environ: e.Environ, Version: Version(), Ceilings: func() ([]config.CeilingText, error) { return e.Ceilings("") },
+		Notice: func(text string) { fmt.Fprintf(e.Err, "carrel: %s\n", text) },
 	}
-	return ""
 }
 
 // Paint gives what is printed to w its colours, where a person sees them.
@@ -87,33 +85,4 @@ func (e *Env) ConfigOptions() config.Options {
 		opts.Cwd, _ = os.Getwd()
 	}
 	return opts
-}
-
-// ByAgent refuses this process where a known agent or something behind walls has started
-// it, nil elsewhere. The agent is marked, so that what it starts later is known too.
-func (e *Env) ByAgent() *api.Denial {
-	return supervisor.ByAgent(os.Getpid(), func(p supervisor.Process) string {
-		return agents.Running(p.Name, p.Exe, p.Argv, e.Getenv("HOME"), e.Getenv("PATH"))
-	})
-}
-
-// Inside says whether this program runs behind the walls of a workspace.
-func (e *Env) Inside() bool { return e.Getenv(decide.EnvInside) == "1" }
-
-// ProjectOf is the project that a directory belongs to; "" means the working one.
-func (e *Env) ProjectOf(dir string) (string, error) { return decide.ProjectOf(dir, e.Getenv) }
-
-// IsDirectory checks the value of --project, "" for none.
-func IsDirectory(project string) error {
-	if project == "" {
-		return nil
-	}
-	st, err := os.Stat(project)
-	switch {
-	case err != nil:
-		return fmt.Errorf("--project %q: %w", project, cmdline.Cause(err))
-	case !st.IsDir():
-		return fmt.Errorf("--project %q: it is no directory", project)
-	}
-	return nil
 }

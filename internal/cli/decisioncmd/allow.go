@@ -57,7 +57,7 @@ started is refused. --remove takes away what was allowed, without a question.
 }
 
 func (f *allowFlags) run(env *cmdenv.Env, hosts []string) error {
-	u, err := env.Session()
+	u, err := env.Caller().Session()
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (f *allowFlags) run(env *cmdenv.Env, hosts []string) error {
 			return err
 		}
 	}
-	project, err := env.ProjectOf(dir)
+	project, err := env.Caller().ProjectOf(dir)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func personAllowsFor(env *cmdenv.Env, project string, g config.Grants) error {
 		why.Hint = "type `carrel allow` yourself, in a terminal of your own outside the workspace"
 		return why
 	}
-	if why := env.ByAgent(); why != nil {
+	if why := env.Caller().ByAgent(); why != nil {
 		return refuse(why)
 	}
 	t := &show.Table{}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,8 +15,10 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/apiview"
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/target"
+	"carrel/internal/cli/undoview"
 	"carrel/internal/cmdline"
+	"carrel/internal/op"
+	"carrel/internal/op/historyop"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
@@ -119,14 +120,15 @@ app is ended that the operation is of.
   carrel deny 5d --rollback`,
 		Args: cmdline.OneArg("the id of an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			one, e, err := findApproval(cmd.Context(), env, args[0])
-			if err != nil {
-				return err
-			}
 			if rollback {
-				return rollBack(cmd.Context(), env, one, e)
+				done, err := historyop.RollBack(cmd.Context(), env.Caller(), args[0], func(text string) { fmt.Fprintln(env.Out, text) })
+				return undoview.Tell(env, done, false, err)
 			}
-			return refuseOne(cmd.Context(), env, one, e, false)
+			id, err := env.Caller().Deny(cmd.Context(), args[0])
+			if err == nil {
+				fmt.Fprintf(env.Out, "denied %s\n", id)
+			}
+			return err
 		},
 		ValidArgsFunction: completeApproval(env),
 	}
@@ -134,44 +136,8 @@ app is ended that the operation is of.
 	return cmd
 }
 
-// waiting asks all workspaces for what waits, oldest first.
-func waiting(ctx context.Context, env *cmdenv.Env) ([]api.Approval, map[string]supervisor.Entry, error) {
-	entries, err := target.Running(env)
-	if err != nil {
-		return nil, nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, target.AnswerTime)
-	defer cancel()
-	byID := make(map[string]supervisor.Entry)
-	var list []api.Approval
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for _, e := range entries {
-		byID[e.ID] = e
-		wg.Go(func() {
-			err := e.Stream(ctx, api.Request{Op: api.OpApprovals}, func(r api.Reply) error {
-				if r.Approval != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					r.Approval.Workspace = e.ID
-					list = append(list, *r.Approval)
-				}
-				return nil
-			})
-			if err != nil && e.Alive() {
-				mu.Lock()
-				defer mu.Unlock()
-				fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(err.Error()))
-			}
-		})
-	}
-	wg.Wait()
-	slices.SortFunc(list, func(x, y api.Approval) int { return x.Asked.Compare(y.Asked) })
-	return list, byID, nil
-}
-
 func listApprovals(ctx context.Context, env *cmdenv.Env, asJSON bool) error {
-	list, _, err := waiting(ctx, env)
+	list, _, err := env.Caller().Waiting(ctx)
 	if err != nil {
 		return err
 	}
@@ -192,7 +158,7 @@ func listApprovals(ctx context.Context, env *cmdenv.Env, asJSON bool) error {
 
 // oneApproval tells of one, whichever workspace has it.
 func oneApproval(ctx context.Context, env *cmdenv.Env, id string, follow, asJSON bool) error {
-	entries, err := target.Running(env)
+	entries, err := env.Caller().Running()
 	if err != nil {
 		return err
 	}
@@ -200,7 +166,7 @@ func oneApproval(ctx context.Context, env *cmdenv.Env, id string, follow, asJSON
 	defer cancel()
 	var said error
 	for _, e := range entries {
-		if _, err := target.Call(ctx, e, api.Request{Op: api.OpApprovals, ID: id}); err != nil {
+		if _, err := e.Ask(ctx, api.Request{Op: api.OpApprovals, ID: id}); err != nil {
 			said = err
 			continue
 		}
@@ -211,7 +177,7 @@ func oneApproval(ctx context.Context, env *cmdenv.Env, id string, follow, asJSON
 		return err
 	}
 	if why := (*api.Denial)(nil); said == nil || errors.As(said, &why) && why.Code == api.CodeNotFound {
-		return target.NoSuch("approval", id, "carrel approvals", supervisor.ErrNone)
+		return op.NoSuch("approval", id, "carrel approvals", supervisor.ErrNone)
 	}
 	return said
 }
@@ -226,7 +192,7 @@ func followApprovals(ctx context.Context, env *cmdenv.Env, asJSON bool) error {
 	defer wg.Wait()
 	followed := make(map[string]bool)
 	for {
-		entries, err := target.Running(env)
+		entries, err := env.Caller().Running()
 		if err != nil {
 			return err
 		}
@@ -273,29 +239,16 @@ func tellApproval(env *cmdenv.Env, workspace string, one *api.Approval, asJSON b
 	return err
 }
 
-// findApproval finds what an argument names, and the workspace that it is of.
-func findApproval(ctx context.Context, env *cmdenv.Env, prefix string) (api.Approval, supervisor.Entry, error) {
-	list, byID, err := waiting(ctx, env)
-	if err != nil {
-		return api.Approval{}, supervisor.Entry{}, err
-	}
-	one, err := supervisor.PickApproval(list, prefix)
-	if err != nil {
-		return one, supervisor.Entry{}, target.NoSuch("approval", prefix, "carrel approvals", err)
-	}
-	return one, byID[one.Workspace], nil
-}
-
 // approveOne asks the person at the terminal. The supervisor looks at us first,
 // so that nobody types an id for nothing; it looks again at the end, and what
 // it says counts.
 func approveOne(ctx context.Context, env *cmdenv.Env, prefix, scope string) error {
-	one, e, err := findApproval(ctx, env, prefix)
+	one, e, err := env.Caller().Approval(ctx, prefix)
 	if err != nil {
 		return err
 	}
 	req := api.Request{Op: api.OpApprove, ID: one.ID, Check: true, Scope: scope}
-	if _, err := target.Call(ctx, e, req); err != nil {
+	if _, err := e.Ask(ctx, req); err != nil {
 		return err
 	}
 	var text strings.Builder
@@ -309,7 +262,7 @@ func approveOne(ctx context.Context, env *cmdenv.Env, prefix, scope string) erro
 		return errors.New("that is not the id; nothing was approved\nhint: `carrel deny " + one.ID + "` refuses it")
 	}
 	req.Check = false
-	if _, err := target.Call(ctx, e, req); err != nil {
+	if _, err := e.Ask(ctx, req); err != nil {
 		return err
 	}
 	fmt.Fprintf(env.Out, "approved %s\n", one.ID)
@@ -335,22 +288,13 @@ func scopeText(scope string) string {
 	return "once"
 }
 
-// refuseOne says no; with end its app is ended first, and never hears it.
-func refuseOne(ctx context.Context, env *cmdenv.Env, one api.Approval, e supervisor.Entry, end bool) error {
-	if _, err := target.Call(ctx, e, api.Request{Op: api.OpDeny, ID: one.ID, End: end}); err != nil {
-		return err
-	}
-	fmt.Fprintf(env.Out, "denied %s\n", one.ID)
-	return nil
-}
-
 // completeApproval names what waits.
 func completeApproval(env *cmdenv.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		list, _, _ := waiting(cmd.Context(), env)
+		list, _, _ := env.Caller().Waiting(cmd.Context())
 		var names []string
 		for _, one := range list {
 			names = append(names, one.ID+"\t"+show.OneLine(show.Shorten(one.Operation+" "+one.Subject, show.ColumnMax)))

@@ -77,7 +77,7 @@ func TestApproveAtATerminal(t *testing.T) {
 			env := &cmdenv.Env{Out: listed, Err: listed, Environ: []string{"XDG_RUNTIME_DIR=" + runtime}}
 			var id string
 			for id == "" && ctx.Err() == nil {
-				if list, _, err := waiting(ctx, env); err == nil && len(list) == 1 {
+				if list, _, err := env.Caller().Waiting(ctx); err == nil && len(list) == 1 {
 					id = list[0].ID
 				}
 			}
@@ -86,11 +86,7 @@ func TestApproveAtATerminal(t *testing.T) {
 				t.Errorf("%q", shown)
 			}
 			if !c.granted {
-				one, e, err := findApproval(ctx, env, id)
-				if err == nil {
-					err = refuseOne(ctx, env, one, e, false)
-				}
-				if err != nil {
+				if _, err := env.Caller().Deny(ctx, id); err != nil {
 					t.Error(err)
 				}
 			}

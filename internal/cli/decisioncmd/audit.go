@@ -111,7 +111,7 @@ func openAudit(env *cmdenv.Env, op, word string) (*audit.Snapshot, error) {
 	if err := named.CheckName(word); err != nil {
 		return nil, err
 	}
-	if err := target.StoppedSame(env, op, word); err != nil { // it tells of all that was done there
+	if err := env.Caller().StoppedSame(op, word); err != nil { // it tells of all that was done there
 		return nil, err
 	}
 	s, err := named.OpenAudit(statedir.Path(env.Getenv), word)

@@ -232,13 +232,13 @@ written into your configuration too.
 // workspaceHere is workspaceNamed, where no name means the one of this project.
 func workspaceHere(env *cmdenv.Env, prefix string) (supervisor.Entry, error) {
 	if prefix != "" {
-		return target.Named(env, prefix)
+		return env.Caller().Named(prefix)
 	}
 	at, err := decide.Locate("", env.Getenv("HOME"))
 	if err != nil {
 		return supervisor.Entry{}, err
 	}
-	entries, err := target.Running(env)
+	entries, err := env.Caller().Running()
 	if err != nil {
 		return supervisor.Entry{}, err
 	}
@@ -264,7 +264,7 @@ func changeHost(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, allow 
 			return err
 		}
 	}
-	if _, err := target.Call(ctx, e, req); err != nil {
+	if _, err := e.Ask(ctx, req); err != nil {
 		return err
 	}
 	fmt.Fprintf(env.Out, "%s %s in %s, as long as it runs\n", done, show.OneLine(show.QuoteIf(host)), e.ID)
@@ -274,7 +274,7 @@ func changeHost(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, allow 
 // personAllows wants the workspace's id typed. The supervisor looks at us first,
 // so that nobody types for nothing; it looks again at the end.
 func personAllows(ctx context.Context, e supervisor.Entry, host string) error {
-	if _, err := target.Call(ctx, e, api.Request{Op: api.OpNetAllow, Host: host, Check: true}); err != nil {
+	if _, err := e.Ask(ctx, api.Request{Op: api.OpNetAllow, Host: host, Check: true}); err != nil {
 		return err
 	}
 	t := &show.Table{}

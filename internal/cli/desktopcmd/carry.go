@@ -60,7 +60,7 @@ yours. The workspace is one that stays, or a run by its id (carrel ps).
 			return fmt.Errorf("%q takes one workspace, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := target.Named(env, args[0])
+			e, err := env.Caller().Named(args[0])
 			if err != nil {
 				return err
 			}

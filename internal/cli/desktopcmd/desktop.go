@@ -48,7 +48,7 @@ func doDesktop(ctx context.Context, env *cmdenv.Env, name string, req *api.Deskt
 }
 
 func askDesktop(ctx context.Context, env *cmdenv.Env, name, op string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
-	e, err := target.Named(env, name)
+	e, err := env.Caller().Named(name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -242,7 +242,7 @@ desktop's walls.
 
 // record copies a video until it is enough: then what has been painted is still written.
 func recordDesktop(ctx context.Context, env *cmdenv.Env, name, file string, limit time.Duration, r *api.Record) error {
-	e, err := target.Named(env, name)
+	e, err := env.Caller().Named(name)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display 
 
 // watch stays as long as the person wants to watch: the right to ends with it.
 func watchDesktop(ctx context.Context, env *cmdenv.Env, name string, w *api.Watch, asJSON bool) error {
-	e, err := target.Named(env, name)
+	e, err := env.Caller().Named(name)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func mayLook(env *cmdenv.Env, op string) error {
 	if statedir.Path(env.Getenv) == "" {
 		return statedir.ErrNone
 	}
-	u, err := env.Session()
+	u, err := env.Caller().Session()
 	if err != nil || !u.Session.Restricted() {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
 	"carrel/internal/statedir"
@@ -82,7 +81,7 @@ func purge(env *cmdenv.Env, f *purgeFlags) error {
 		}
 		return tellElse(env, f)
 	}
-	if why := env.ByAgent(); why != nil {
+	if why := env.Caller().ByAgent(); why != nil {
 		why.Operation, why.Message = "purge", "only a person or their script may remove what is kept: "+why.Subject
 		why.Hint = "type `carrel purge` yourself, in a terminal of your own outside the workspace"
 		return why
@@ -177,7 +176,7 @@ func whoUses(env *cmdenv.Env, id string, err error) error {
 	if !errors.Is(err, statedir.ErrUsed) {
 		return err
 	}
-	entries, _ := target.Running(env)
+	entries, _ := env.Caller().Running()
 	for _, e := range entries {
 		if id == "" || statedir.ProjectID(e.Project) == id {
 			return fmt.Errorf("nothing was removed: %w: %s\nhint: carrel stop %s", err, show.QuoteIf(e.Project), e.ID)

@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
+	"carrel/internal/op/historyop"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
 
@@ -23,7 +24,7 @@ func completeStep(env *cmdenv.Env, f *historyFlags) cobra.CompletionFunc {
 		const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 		quiet := *env
 		quiet.Err = io.Discard
-		h, err := f.open(&quiet)
+		h, err := historyop.Open(quiet.Caller(), f.of())
 		if err != nil {
 			return nil, how
 		}

@@ -2,25 +2,18 @@ package historycmd
 
 import (
 	"bytes"
-	"fmt"
-	"slices"
-	"strings"
 
-	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
-	"carrel/internal/history/steplog"
-	"carrel/internal/pathname"
-	"carrel/internal/projecthistory"
+	"carrel/internal/op/historyop"
 	"carrel/internal/show"
-	"carrel/internal/stepview"
 
 	"github.com/spf13/cobra"
 )
 
 type diffFlags struct {
 	historyFlags
-	stat, colour bool
+	stat bool
 }
 
 func diffCommand(env *cmdenv.Env) *cobra.Command {
@@ -49,107 +42,17 @@ there are colours on a terminal, unless NO_COLOR is set.
 	return cmd
 }
 
-// diffJSON is a diff for programs.
-type diffJSON struct {
-	Diff    string       `json:"diff"`
-	LeftOut *api.LeftOut `json:"left_out,omitempty"`
-}
-
 func printDiff(env *cmdenv.Env, f *diffFlags, args []string) error {
-	var text bytes.Buffer
-	out := *env
-	if f.json {
-		out.Out = &text
-	}
-	left, err := diffText(&out, f, args)
-	if err != nil || !f.json {
+	in := historyop.DiffRequest{Of: f.of(), Steps: args, Path: f.path, Stat: f.stat}
+	if !f.json {
+		in.Colour = env.Paint(env.Out).On()
+		_, err := historyop.Diff(env.Caller(), in, env.Out)
 		return err
 	}
-	return show.JSON(env.Out, diffJSON{text.String(), left})
-}
-
-// diffText prints a diff, and gives what it does not tell.
-func diffText(env *cmdenv.Env, f *diffFlags, args []string) (*api.LeftOut, error) {
-	h, err := f.open(env)
+	var text bytes.Buffer
+	left, err := historyop.Diff(env.Caller(), in, &text)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer h.Close()
-	for _, s := range h.Log.Steps {
-		soFar(env, h, s)
-	}
-	steps, err := diffSteps(h, args)
-	if err != nil {
-		return nil, err
-	}
-	path, err := asked(h, f.path)
-	if err != nil {
-		return nil, err
-	}
-	f.colour = env.Paint(env.Out).On()
-	told, unread := 0, make(map[string]bool)
-	for _, s := range steps {
-		all := slices.DeleteFunc(s.Changes(), func(c steplog.PathChange) bool {
-			return path != "" && !pathname.Within(c.Path, path) && (c.From == "" || !pathname.Within(c.From, path))
-		})
-		changes, left, err := h.Tell(s, all, api.SightRead)
-		if err != nil {
-			return nil, err
-		}
-		for _, at := range left {
-			unread[at] = true
-		}
-		if len(steps) > 1 && (path == "" || len(changes) > 0) {
-			fmt.Fprintf(env.Out, "step %d: %s\n", s.Number, show.OneLine(stepview.CommandOf(stepview.StepOf(h.Log, s))))
-		}
-		d := &stepview.Diff{Out: env.Out, History: h, Step: s, Stat: f.stat, Colour: f.colour}
-		for _, c := range changes {
-			d.Change(c)
-		}
-		d.Total()
-		told += len(changes) + len(left)
-	}
-	if path != "" && told == 0 {
-		which := fmt.Sprintf("step %d", steps[0].Number)
-		if n := len(steps); n > 1 {
-			which = fmt.Sprintf("steps %d to %d", steps[0].Number, steps[n-1].Number)
-		}
-		return nil, fmt.Errorf("--path %q: %s did not change it; `carrel history --path` lists the steps that did", f.path, which)
-	}
-	out := api.NewLeftOut(len(unread))
-	stepview.PrintLeftOut(env.Out, out)
-	return out, h.Log.Unreadable()
-}
-
-// diffSteps finds the steps of an argument, oldest first.
-func diffSteps(h *projecthistory.History, args []string) ([]*steplog.Step, error) {
-	if len(args) == 0 {
-		s, err := newestOr(h, nil)
-		return []*steplog.Step{s}, err
-	}
-	from, to, isRange := strings.Cut(args[0], "..")
-	if isRange && (from == "" || to == "" || strings.Contains(to, "..")) {
-		return nil, fmt.Errorf("%q: want the numbers of two steps, the older first, as 9..12", args[0])
-	}
-	first, err := stepNamed(h, from)
-	if err != nil {
-		return nil, err
-	}
-	if !isRange {
-		return []*steplog.Step{first}, nil
-	}
-	last, err := stepNamed(h, to)
-	if err != nil {
-		return nil, err
-	}
-	if last.Number < first.Number {
-		return nil, fmt.Errorf("%q: step %d came before step %d; want the older one first", args[0], last.Number, first.Number)
-	}
-	var out []*steplog.Step
-	for _, s := range h.Log.Changes() {
-		if s.Number >= first.Number && s.Number <= last.Number {
-			out = append(out, s)
-		}
-	}
-	return out, nil
+	return show.JSON(env.Out, historyop.Diffed{Diff: text.String(), LeftOut: left})
 }

@@ -5,9 +5,8 @@ import (
 	"fmt"
 
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
-	"carrel/internal/projecthistory"
+	"carrel/internal/op/historyop"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
@@ -51,86 +50,29 @@ agent has started may not. While a run goes on nothing is removed.
 }
 
 func discardSteps(env *cmdenv.Env, f *discardFlags, args []string) error {
-	h, err := openhistory.Open(env, f.project)
-	if err != nil {
-		return err
+	in := historyop.DiscardRequest{Of: f.of(), Steps: args, Before: f.before, All: f.all, DryRun: f.dryRun}
+	if !f.yes {
+		in.Ask = func(project string, would *historyop.Removed) error { return askDiscard(project, f, would) }
 	}
-	defer h.Close()
-	steps, err := f.steps(h, args)
-	if err != nil {
-		return err
-	}
-	if !f.dryRun && !f.yes {
-		if err := askDiscard(h, f, steps); err != nil {
-			return err
-		}
-	}
-	if why := env.ByAgent(); why != nil && !f.dryRun {
-		why.Operation, why.Message = "discard", "only a person or their script may discard steps: "+why.Subject
-		why.Hint = "type `carrel discard` yourself, in a terminal of your own outside the workspace"
-		return why
-	}
-	if !f.dryRun {
-		release, err := openhistory.Release(env, f.project)
-		if err != nil {
-			return err
-		}
-		defer release()
-	}
-	r, err := h.Discard(steps, f.all, f.dryRun)
+	r, err := historyop.Discard(env.Caller(), in)
 	if r != nil {
-		if e := tellRemoval(env, &f.historyFlags, r, f.dryRun); e != nil {
+		if e := tellRemoval(env, &f.historyFlags, r); e != nil {
 			return e
 		}
 	}
-	return busyHint(err)
-}
-
-// steps finds out which steps are meant.
-func (f *discardFlags) steps(h *projecthistory.History, args []string) ([]uint64, error) {
-	if len(args) == 0 && f.before == "" && !f.all {
-		return nil, errors.New("want the steps that are discarded, --before STEP or --all; `carrel history --all` lists them")
-	}
-	if len(args) > 0 && (f.before != "" || f.all) {
-		return nil, errors.New("steps and --before or --all: want one of them")
-	}
-	var out []uint64
-	if f.before != "" {
-		first, err := stepNamed(h, f.before)
-		if err != nil {
-			return nil, err
-		}
-		for _, family := range h.Log.Families() {
-			if family.Number() < first.Number {
-				out = append(out, family.Number())
-			}
-		}
-		return out, nil
-	}
-	for _, name := range args {
-		s, err := stepNamed(h, name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s.Number)
-	}
-	return out, nil
+	return err
 }
 
 // askDiscard asks the person at the terminal, who has seen what would go.
-func askDiscard(h *projecthistory.History, f *discardFlags, steps []uint64) error {
-	r, err := h.Discard(steps, f.all, true)
-	if err != nil {
-		return busyHint(err)
-	}
+func askDiscard(project string, f *discardFlags, r *historyop.Removed) error {
 	if len(r.Steps) == 0 && !f.all {
 		return nil
 	}
-	what := "everything that the history of " + show.OneLine(show.QuoteIf(h.Project)) + " keeps"
+	what := "everything that the history of " + show.OneLine(show.QuoteIf(project)) + " keeps"
 	if !f.all {
 		what = stepList(r.Steps)
 	}
-	word := show.TypedName(h.Project)
+	word := show.TypedName(project)
 	question := "Discard %s, %s? This cannot be undone. Type %s, the project's name: "
 	typed, err := supervisor.Confirm(fmt.Sprintf(question, what, show.Size(r.Freed.Disk), word), word)
 	if err != nil {

@@ -2,9 +2,9 @@
 // below it, show, diff, undo, redo, discard, du, and step, by which a program inside marks
 // a step.
 //
-// A command reads flags, opens the history through package histories and prints values of
-// package stepview. Which paths may be told and what may be undone is decided in packages
-// workspace and history.
+// A command reads flags, calls a function of package historyop and prints what that gives,
+// values of package stepview. Which steps are meant is decided there; which paths may be told
+// and what may be undone, in package projecthistory.
 package historycmd
 
 import "carrel/internal/cli/cmdenv"

@@ -7,9 +7,9 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
 	"carrel/internal/histories"
+	"carrel/internal/op/historyop"
 	"carrel/internal/projecthistory"
 	"carrel/internal/show"
 
@@ -66,7 +66,7 @@ type projectUsageJSON struct {
 }
 
 func printTotals(env *cmdenv.Env, asJSON, exact bool) error {
-	req, err := openhistory.Request(env, "")
+	req, err := historyop.Request(env.Caller(), "")
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
+	"carrel/internal/op/historyop"
 	"carrel/internal/outfile"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
@@ -50,11 +51,17 @@ Exit status:
 }
 
 func exportStep(env *cmdenv.Env, f *exportFlags, name string) error {
-	h, s, err := openStep(env, &f.historyFlags, name)
+	c := env.Caller()
+	h, err := historyop.Open(c, f.of())
 	if err != nil {
 		return err
 	}
 	defer h.Close()
+	s, err := historyop.Numbered(h, name)
+	if err != nil {
+		return err
+	}
+	historyop.SoFar(c, h, s)
 	var missing []history.Unexported
 	left := 0
 	err = writeTo(env, f.output, func(to io.Writer) error {
@@ -69,7 +76,7 @@ func exportStep(env *cmdenv.Env, f *exportFlags, name string) error {
 		if m.Before {
 			side = "before"
 		}
-		fmt.Fprintf(env.Err, "carrel: not in the tar: %s/%s: %s\n", side, show.OneLine(stepview.Path(h, m.Path)), show.OneLine(m.Why))
+		fmt.Fprintf(env.Err, "carrel: not in the tar: %s/%s: %s\n", side, show.OneLine(stepview.Path(h.Project, m.Path)), show.OneLine(m.Why))
 		env.Status = 1
 	}
 	if l := api.NewLeftOut(left); l != nil {

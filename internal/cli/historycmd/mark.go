@@ -61,7 +61,7 @@ func (f *markFlags) registerEvent(cmd *cobra.Command) {
 }
 
 func markStep(env *cmdenv.Env, begin bool, f *markFlags) error {
-	if !env.Inside() {
+	if !env.Caller().Inside() {
 		return errors.New("there is no workspace around this: `carrel step` is for programs inside one")
 	}
 	m := inside.Mark{Label: f.label, All: f.all}

@@ -1,16 +1,16 @@
 package historycmd
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
+	"carrel/internal/op"
+	"carrel/internal/op/historyop"
 	"carrel/internal/projecthistory"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
@@ -64,10 +64,10 @@ type faultJSON struct {
 }
 
 func verifyHistory(env *cmdenv.Env, f *historyFlags) error {
-	if err := cmdenv.IsDirectory(f.project); err != nil {
+	if err := op.IsDirectory(f.project); err != nil {
 		return err
 	}
-	req, err := openhistory.Request(env, f.project)
+	req, err := historyop.Request(env.Caller(), f.project)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func verifyHistory(env *cmdenv.Env, f *historyFlags) error {
 		return err
 	}
 	defer h.Close()
-	openhistory.TellElsewhere(env, h)
+	historyop.TellElsewhere(env.Caller(), h)
 	v, err := h.Verify()
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func faultText(h *projecthistory.History, x history.Fault) string {
 	if x.Step != 0 {
 		line += fmt.Sprintf(" (step %d", x.Step)
 		if x.Path != "" {
-			line += ", " + stepview.Path(h, x.Path)
+			line += ", " + stepview.Path(h.Project, x.Path)
 		}
 		line += ")"
 	}
@@ -148,22 +148,16 @@ type usageJSON struct {
 	Dir          api.Text        `json:"dir"`
 	OtherDisk    bool            `json:"other_file_system"` // than the project's: nothing can be linked or cloned
 	Steps        []stepUsageJSON `json:"steps"`
-	Unreferenced shareJSON       `json:"unreferenced"`
+	Unreferenced stepview.Share  `json:"unreferenced"`
 	Journals     int64           `json:"journals_disk_bytes"`
-	Total        shareJSON       `json:"total"`
+	Total        stepview.Share  `json:"total"`
 	Limits       limitsJSON      `json:"limits"`
 }
 
 type stepUsageJSON struct {
 	Step  uint64   `json:"step"`
 	Undos []uint64 `json:"undos,omitempty"`
-	shareJSON
-}
-
-type shareJSON struct {
-	Files int   `json:"files"`
-	Bytes int64 `json:"bytes"`
-	Disk  int64 `json:"disk_bytes"`
+	stepview.Share
 }
 
 type limitsJSON struct {
@@ -173,15 +167,13 @@ type limitsJSON struct {
 	MaxFileBytes int64 `json:"max_file_bytes"`
 }
 
-func shareOf(s history.Share) shareJSON { return shareJSON{s.Objects, s.Bytes, s.Disk} }
-
 func printUsage(env *cmdenv.Env, f *historyFlags) error {
-	h, err := openhistory.Open(env, f.project)
+	h, err := historyop.Open(env.Caller(), f.of())
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	req, err := openhistory.Request(env, f.project)
+	req, err := historyop.Request(env.Caller(), f.project)
 	if err != nil {
 		return err
 	}
@@ -191,14 +183,14 @@ func printUsage(env *cmdenv.Env, f *historyFlags) error {
 	}
 	j := usageJSON{
 		Dir: api.Text(h.Dir), OtherDisk: h.OtherDisk,
-		Steps: []stepUsageJSON{}, Unreferenced: shareOf(u.Unreferenced), Journals: u.Journals, Total: shareOf(u.All),
+		Steps: []stepUsageJSON{}, Unreferenced: stepview.ShareOf(u.Unreferenced), Journals: u.Journals, Total: stepview.ShareOf(u.All),
 		Limits: limitsJSON{u.Limits.Bytes, u.Limits.Steps, u.Limits.StepBytes, u.Limits.FileBytes},
 	}
 	j.Total.Disk = u.Disk()
 	t := &show.Table{}
 	t.Row("STEP", "BYTES", "ON DISK", "COMMAND")
 	for _, s := range u.Steps {
-		one := stepUsageJSON{Step: s.Number(), shareJSON: shareOf(s.Share)}
+		one := stepUsageJSON{Step: s.Number(), Share: stepview.ShareOf(s.Share)}
 		for _, undo := range s.Steps[1:] {
 			one.Undos = append(one.Undos, undo.Number)
 		}
@@ -251,57 +243,30 @@ itself when a run ends. The newest step always stays.
 }
 
 func collectGarbage(env *cmdenv.Env, f *historyFlags, dry bool) error {
-	h, err := openhistory.Open(env, f.project)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	req, err := openhistory.Request(env, f.project)
-	if err != nil {
-		return err
-	}
-	r, err := h.Collect(req, dry)
+	r, err := historyop.Collect(env.Caller(), f.of(), dry)
 	if r != nil {
-		if e := tellRemoval(env, f, r, dry); e != nil {
+		if e := tellRemoval(env, f, r); e != nil {
 			return e
 		}
-	}
-	return busyHint(err)
-}
-
-// busyHint says what to do where a run is in the way.
-func busyHint(err error) error {
-	if errors.Is(err, history.ErrBusy) {
-		return fmt.Errorf("%w: `carrel ps` lists it, `carrel stop` ends it", err)
 	}
 	return err
 }
 
-// removalJSON is what was removed, or would be.
-type removalJSON struct {
-	DryRun bool       `json:"dry_run"`
-	Steps  []uint64   `json:"steps"`
-	Freed  shareJSON  `json:"freed"`
-	Kept   int64      `json:"kept_disk_bytes"`
-	Over   int64      `json:"over_limit_bytes,omitempty"`
-	Left   []api.Text `json:"left,omitempty"`
-}
-
-func tellRemoval(env *cmdenv.Env, f *historyFlags, r *history.Removal, dry bool) error {
+func tellRemoval(env *cmdenv.Env, f *historyFlags, r *historyop.Removed) error {
 	if f.json {
-		return show.JSON(env.Out, removalJSON{DryRun: dry, Steps: show.NotNil(r.Steps), Freed: shareOf(r.Freed), Kept: r.Kept, Over: r.Over, Left: show.Texts(r.Left)})
+		return show.JSON(env.Out, r)
 	}
 	would := ""
-	if dry {
+	if r.DryRun {
 		would = "would be "
 	}
 	if len(r.Steps) > 0 {
 		fmt.Fprintf(env.Out, "%sdiscarded  %s\n", would, stepList(r.Steps))
 	}
 	for _, at := range r.Left {
-		fmt.Fprintf(env.Out, "left alone  %s\n", show.OneLine(at))
+		fmt.Fprintf(env.Out, "left alone  %s\n", show.OneLine(string(at)))
 	}
-	fmt.Fprintf(env.Out, "%s, %s of the disk %sfreed; %s kept\n", show.Count(r.Freed.Objects, "file", "files"), show.Size(r.Freed.Disk), would, show.Size(r.Kept))
+	fmt.Fprintf(env.Out, "%s, %s of the disk %sfreed; %s kept\n", show.Count(r.Freed.Files, "file", "files"), show.Size(r.Freed.Disk), would, show.Size(r.Kept))
 	if r.Over > 0 {
 		fmt.Fprintf(env.Out, "that is %s more than history.max_bytes: the newest step stays whatever it takes, and beside it others keep half\n", show.Size(r.Over))
 	}

@@ -1,24 +1,17 @@
 package historycmd
 
 import (
-	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
+	"io"
+	"os"
 
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/openhistory"
-	"carrel/internal/cli/policyflags"
+	"carrel/internal/cli/undoview"
 	"carrel/internal/cmdline"
-	"carrel/internal/history"
-	"carrel/internal/history/journal"
-	"carrel/internal/history/steplog"
-	"carrel/internal/projecthistory"
-	"carrel/internal/show"
-	"carrel/internal/stepview"
+	"carrel/internal/op/historyop"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 type undoFlags struct {
@@ -102,141 +95,41 @@ func (f *undoFlags) registerUndo(cmd *cobra.Command) {
 }
 
 func undoSteps(env *cmdenv.Env, f *undoFlags, args []string, redo bool) error {
-	if !f.dryRun {
-		if err := openhistory.MayChange(env, f.project, f.tellAs); err != nil {
-			return err
-		}
-		release, err := openhistory.Release(env, f.project)
-		if err != nil {
-			return err
-		}
-		defer release()
+	in := historyop.UndoRequest{
+		Of: f.of(), Redo: redo, Step: f.step, To: f.to, Paths: f.paths, Write: f.write, Mode: f.mode(), DryRun: f.dryRun, Strict: true,
 	}
-	outer, err := f.request(env)
-	if err != nil {
-		return err
-	}
-	h, err := openhistory.OpenFor(env, outer, f.tellAs)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	req := history.Request{Redo: redo, Mode: f.mode()}
-	for _, p := range f.paths {
-		at, err := asked(h, p)
-		if err != nil {
-			return err
-		}
-		req.Paths = append(req.Paths, at)
-	}
-	if req.Steps, err = f.steps(h, args, req); err != nil {
-		return err
-	}
-	return openhistory.TakeBack(env, h, openhistory.Undo{By: outer, DryRun: f.dryRun, JSON: f.json}, req)
-}
-
-// request is what an undo is decided by.
-func (f *undoFlags) request(env *cmdenv.Env) (projecthistory.Request, error) {
-	req, err := openhistory.Request(env, f.project)
-	(&policyflags.Flags{Write: f.write}).Files(&req.Flags)
-	return req, err
-}
-
-func (f *undoFlags) mode() journal.Mode {
-	switch {
-	case f.keepBoth:
-		return journal.KeepBoth
-	case f.skip:
-		return journal.Skip
-	case f.force:
-		return journal.Force
-	}
-	return journal.Abort
-}
-
-// steps finds out which steps are meant, newest first.
-func (f *undoFlags) steps(h *projecthistory.History, args []string, req history.Request) ([]uint64, error) {
-	n, asked := 1, "1"
 	if len(args) == 1 {
 		var err error
-		asked = args[0]
-		if n, err = strconv.Atoi(asked); err != nil && !errors.Is(err, strconv.ErrRange) || n < 1 {
-			if req.Redo {
-				return nil, fmt.Errorf("%q: want how many undos, 1 or more", asked)
-			}
-			return nil, fmt.Errorf("%q: want how many steps, 1 or more; --step takes one by its number", asked)
-		}
-		if f.to != "" || f.step != "" {
-			return nil, errors.New("a number of steps and --to or --step: want one of them")
+		in.Word = args[0]
+		if in.Count, err = historyop.Count(args[0], redo); err != nil {
+			return err
 		}
 	}
-	if f.step != "" {
-		s, err := stepNamed(h, f.step)
-		if err != nil {
-			return nil, err
-		}
-		return []uint64{s.Number}, nil
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		in.Progress = func(done, all int) { progress(env.Err, done, all) }
 	}
-	var after uint64
-	if f.to != "" {
-		s, err := stepNamed(h, f.to)
-		if err != nil {
-			return nil, err
-		}
-		after, n = s.Number, len(h.Log.Steps)
-	}
-	candidates := h.Log.Changes()
-	if req.Redo {
-		candidates = slices.DeleteFunc(slices.Clone(h.Log.Steps), func(s *steplog.Step) bool {
-			return s.Begin.Kind != journal.StepUndo || s.UndoneBy != 0
-		})
-	}
-	var out []uint64
-	var last *steplog.Step // that was chosen
-	found, paths := 0, slices.Clone(req.Paths)
-	for _, s := range slices.Backward(h.Log.Steps) {
-		one := last != nil && h.Log.OneUndo(s, last)
-		switch {
-		case found == n && !one || s.Number <= after || !slices.Contains(candidates, s):
-		case s.Open() || !req.Redo && (h.Log.Undone(s) || !s.Net()):
-		case req.Paths != nil && !slices.ContainsFunc(paths, s.Touches):
-		default:
-			out, last = append(out, s.Number), s
-			if !one {
-				found++
-			}
-		}
-		if found < n && s.Number > after {
-			paths = steplog.WithFormer(paths, s)
-		}
-	}
-	if found == 0 || found < n && f.to == "" {
-		what := "undone"
-		if req.Redo {
-			what = "made again"
-		}
-		which := ""
-		if len(req.Paths) > 0 {
-			which = " that changed " + pathList(h, req.Paths)
-		}
-		if f.to != "" {
-			asked = "all after step " + f.to
-		}
-		hint := ""
-		if at := h.Left(); at != "" {
-			hint = fmt.Sprintf("\nhint: there are steps of %s, which is not there any more; if that is this project, move it back to undo them", show.QuoteIf(at))
-		}
-		return nil, fmt.Errorf("%s%s can be %s in %s, asked for %s; `carrel history --all` lists all%s",
-			show.Count(found, "step", "steps"), which, what, show.QuoteIf(h.Project), asked, hint)
-	}
-	return out, nil
+	done, err := historyop.Undo(env.Caller(), in)
+	return undoview.Tell(env, done, f.json, err)
 }
 
-// pathList names some paths.
-func pathList(h *projecthistory.History, paths []string) string {
-	var words []string
-	for _, p := range paths {
-		words = append(words, stepview.Path(h, p))
+// progress rewrites one line of a terminal while many paths are restored.
+func progress(to io.Writer, done, all int) {
+	if all > 1000 && (done%500 == 0 || done == all) {
+		fmt.Fprintf(to, "\rcarrel: %d of %d", done, all)
+		if done == all {
+			fmt.Fprint(to, "\r\x1b[K")
+		}
 	}
-	return strings.Join(words, " or ")
+}
+
+func (f *undoFlags) mode() historyop.Mode {
+	switch {
+	case f.keepBoth:
+		return historyop.KeepBoth
+	case f.skip:
+		return historyop.Skip
+	case f.force:
+		return historyop.Force
+	}
+	return historyop.Abort
 }

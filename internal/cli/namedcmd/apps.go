@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"carrel/internal/api"
@@ -17,7 +16,6 @@ import (
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
-	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -44,7 +42,7 @@ func appCommand(env *cmdenv.Env, op, short, long, example string, limit bool, te
 	cmd := &cobra.Command{
 		Use: op + " NAME APP [flags]", Short: short, Long: long, Example: example, Args: cmdline.TwoArgs("an app"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := target.Named(env, args[0])
+			e, err := env.Caller().Named(args[0])
 			if err != nil {
 				return err
 			}
@@ -140,55 +138,7 @@ func printLogs(ctx context.Context, env *cmdenv.Env, args []string, req api.Requ
 		}
 		return writeSafely(to, o.Data)
 	}
-	e, ok, err := target.WholeName(env, args[0])
-	if err != nil {
-		return err
-	}
-	if !ok {
-		if err := target.StoppedSame(env, "logs", args[0]); err != nil {
-			return err
-		}
-		d, err := target.Desk(ctx, env, args[0])
-		if err != nil {
-			return err
-		}
-		app, err := appOf(args, d.Apps)
-		if err != nil {
-			return err
-		}
-		return named.Logs(ctx, statedir.Path(env.Getenv), args[0], app, req, tell)
-	}
-	var apps []api.App
-	if len(args) == 1 {
-		if apps, err = e.Apps(ctx); err != nil {
-			return err
-		}
-	}
-	if req.App, err = appOf(args, apps); err != nil {
-		return err
-	}
-	return e.Stream(ctx, req, func(r api.Reply) error {
-		if r.Output == nil {
-			return nil
-		}
-		return tell(r.Output)
-	})
-}
-
-// appOf gives the app that arguments name, or the only one that was launched: the output
-// of others is not kept.
-func appOf(args []string, apps []api.App) (string, error) {
-	if len(args) > 1 {
-		return args[1], nil
-	}
-	apps = slices.DeleteFunc(slices.Clone(apps), func(a api.App) bool { return a.Kind != api.AppLaunched })
-	switch len(apps) {
-	case 0:
-		return "", fmt.Errorf("nothing was launched in %s", args[0])
-	case 1:
-		return apps[0].ID, nil
-	}
-	return "", fmt.Errorf("%s has %d launched apps; name one\nhint: `carrel apps %s` lists them", args[0], len(apps), args[0])
+	return env.Caller().Logs(ctx, args, req, tell)
 }
 
 // writeSafely prints bytes from inside: escaped where a terminal shows them.
@@ -233,15 +183,15 @@ func printEvents(ctx context.Context, env *cmdenv.Env, name string, req api.Requ
 		_, err := fmt.Fprintln(env.Out, apiview.EventText(e))
 		return err
 	}
-	e, ok, err := target.WholeName(env, name)
+	e, ok, err := env.Caller().WholeName(name)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		if err := target.StoppedSame(env, "events", name); err != nil {
+		if err := env.Caller().StoppedSame("events", name); err != nil {
 			return err
 		}
-		return named.Events(statedir.Path(env.Getenv), name, req.Since, tell)
+		return named.Events(env.Caller().State(), name, req.Since, tell)
 	}
 	return streamEvents(ctx, e, req, tell)
 }

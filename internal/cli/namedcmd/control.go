@@ -10,6 +10,7 @@ import (
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
+	"carrel/internal/op"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
@@ -73,7 +74,7 @@ the id is printed, carrel approvals ID says what became of it.
 }
 
 func changeControl(ctx context.Context, env *cmdenv.Env, name string, req api.Request, asJSON bool) error {
-	e, err := target.Named(env, name)
+	e, err := env.Caller().Named(name)
 	if err != nil {
 		if req.Mode != "" && target.Inside(env) {
 			return holdFromInside(env, func() error { return inside.Control(req.Mode) }, req.Mode)
@@ -85,7 +86,7 @@ func changeControl(ctx context.Context, env *cmdenv.Env, name string, req api.Re
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, target.PauseTime)
+	ctx, cancel := context.WithTimeout(ctx, op.PauseTime)
 	defer cancel()
 	r, err := e.Call(ctx, req)
 	if err != nil {
@@ -104,7 +105,7 @@ func changeControl(ctx context.Context, env *cmdenv.Env, name string, req api.Re
 // confirmLooser wants the workspace's name typed before it may do more. The supervisor
 // looks at us first, so that no one types for nothing; it looks again at the change.
 func confirmLooser(ctx context.Context, e supervisor.Entry, mode string) error {
-	r, err := target.Call(ctx, e, api.Request{Op: api.OpControl, Mode: mode, Check: true})
+	r, err := e.Ask(ctx, api.Request{Op: api.OpControl, Mode: mode, Check: true})
 	if err != nil || r.Control == nil || !supervisor.Looser(r.Control.Mode, mode) {
 		return err
 	}
@@ -117,11 +118,11 @@ func confirmLooser(ctx context.Context, e supervisor.Entry, mode string) error {
 
 // askControl files a change of the control for a person.
 func askControl(ctx context.Context, env *cmdenv.Env, name string, req api.Request, asJSON bool) error {
-	e, err := target.Named(env, name)
+	e, err := env.Caller().Named(name)
 	if err != nil {
 		return err
 	}
-	r, err := target.Call(ctx, e, req)
+	r, err := e.Ask(ctx, req)
 	switch {
 	case err != nil:
 		return err

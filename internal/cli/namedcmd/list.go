@@ -3,6 +3,7 @@ package namedcmd
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"carrel/internal/api"
@@ -11,9 +12,9 @@ import (
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
+	"carrel/internal/op"
 	"carrel/internal/show"
 
-	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -29,7 +30,7 @@ lists everything that runs, also what carrel run has started.
 		Example: "  carrel list\n  carrel list --json",
 		Args:    cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := target.Desks(cmd.Context(), env)
+			list, err := env.Caller().Desks(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -54,10 +55,11 @@ func lookCommand(env *cmdenv.Env, use, short, long, example string, tell func(d 
 	cmd := &cobra.Command{
 		Use: use + " NAME [flags]", Short: short, Long: long + cmdline.PlainStatus, Example: example, Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := target.Desk(cmd.Context(), env, args[0])
-			if err == nil && use != "status" { // which every caller may have
-				err = target.SameCeiling(env, use, d)
+			look := env.Caller().Look
+			if use == "status" { // which every caller may have
+				look = func(ctx context.Context, _, name string) (api.Desk, error) { return env.Caller().Desk(ctx, name) }
 			}
+			d, err := look(cmd.Context(), use, args[0])
 			if err != nil {
 				return err
 			}
@@ -131,44 +133,13 @@ func rmCommand(env *cmdenv.Env) *cobra.Command {
 	return cmd
 }
 
-// swept is one workspace of which something was removed.
-type swept struct {
-	Name    string         `json:"name"`
-	Skipped string         `json:"skipped,omitempty"` // why
-	Removed []api.Artifact `json:"removed"`
-}
-
 func cleanUp(ctx context.Context, env *cmdenv.Env, args []string, dry, asJSON bool) error {
-	list, err := target.Desks(ctx, env) // sweeps the registry of the dead, too
+	out, err := env.Caller().CleanUp(ctx, strings.Join(args, ""), dry)
 	if err != nil {
 		return err
 	}
-	var out []swept
-	for _, d := range list {
-		if len(args) == 1 && args[0] != d.Name {
-			continue
-		}
-		one := swept{Name: d.Name}
-		if d.State != api.StateStopped {
-			if one.Skipped = "it runs"; len(args) == 1 {
-				one.Skipped += "\nhint: `carrel revoke " + d.Name + "` stops it, and removes what it has left"
-			}
-		} else if why := target.SameCeiling(env, "cleanup", d); why != nil {
-			one.Skipped = why.Error()
-		} else if one.Removed, err = named.Sweep(statedir.Path(env.Getenv), d.Name, dry, false); err != nil {
-			one.Skipped = err.Error()
-		}
-		one.Removed = show.NotNil(one.Removed)
-		out = append(out, one)
-	}
-	if len(args) == 1 && len(out) == 0 {
-		return fmt.Errorf("no workspace %q\nhint: `carrel list` names them", args[0])
-	}
-	if len(args) == 1 && out[0].Skipped != "" {
-		return fmt.Errorf("%s was left: %s", args[0], out[0].Skipped)
-	}
 	if asJSON {
-		return show.JSON(env.Out, show.NotNil(out))
+		return show.JSON(env.Out, out)
 	}
 	verb := "removed"
 	if dry {
@@ -198,23 +169,23 @@ does. The history of the project stays.
 		Example: "  carrel revoke dev",
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, ok, err := target.WholeName(env, args[0])
+			e, ok, err := env.Caller().WholeName(args[0])
 			if err != nil {
 				return err
 			}
 			var removed []api.Artifact
-			if d, err := named.Read(statedir.Path(env.Getenv), args[0]); err == nil {
-				if err := target.SameCeiling(env, "revoke", d); err != nil {
+			if d, err := named.Read(env.Caller().State(), args[0]); err == nil {
+				if err := env.Caller().SameCeiling("revoke", d); err != nil {
 					return err
 				}
 			}
 			if ok {
-				if err := target.End(cmd.Context(), e); err != nil {
+				if err := op.End(cmd.Context(), e); err != nil {
 					return err
 				}
 			}
 			for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-				removed, err = named.Sweep(statedir.Path(env.Getenv), args[0], false, false)
+				removed, err = named.Sweep(env.Caller().State(), args[0], false, false)
 				if err == nil || time.Now().After(end) {
 					break
 				}
@@ -223,7 +194,7 @@ does. The history of the project stays.
 				return err
 			}
 			if asJSON {
-				return show.JSON(env.Out, swept{Name: args[0], Removed: show.NotNil(removed)})
+				return show.JSON(env.Out, op.Swept{Name: args[0], Removed: show.NotNil(removed)})
 			}
 			fmt.Fprintf(env.Out, "removed %s: %s\n", args[0], show.Count(len(removed), "file", "files"))
 			return nil

@@ -11,6 +11,7 @@ import (
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
+	"carrel/internal/op"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
@@ -39,13 +40,13 @@ that stays takes a person at a terminal for that. WORKSPACE is a name, or an id 
 `, "resumed")
 }
 
-func holdCommand(env *cmdenv.Env, op, short, long, done string) *cobra.Command {
+func holdCommand(env *cmdenv.Env, operation, short, long, done string) *cobra.Command {
 	var asJSON, project bool
 	var reason string
 	one := cmdline.OneArg("a workspace")
 	cmd := &cobra.Command{
-		Use: op + " WORKSPACE|--project [DIR]", Short: short, Long: long + cmdline.PlainStatus,
-		Example: "  carrel " + op + " 3f2a91c0\n  carrel " + op + " --project\n  carrel " + op + " --project ~/src/app",
+		Use: operation + " WORKSPACE|--project [DIR]", Short: short, Long: long + cmdline.PlainStatus,
+		Example: "  carrel " + operation + " 3f2a91c0\n  carrel " + operation + " --project\n  carrel " + operation + " --project ~/src/app",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if project && len(args) == 0 {
 				return nil
@@ -60,36 +61,36 @@ func holdCommand(env *cmdenv.Env, op, short, long, done string) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if project {
-				return holdProject(cmd.Context(), env, op, strings.Join(args, ""), reason, asJSON)
+				return holdProject(cmd.Context(), env, operation, strings.Join(args, ""), reason, asJSON)
 			}
 			if reason != "" {
 				return fmt.Errorf("--reason is for --project\nhint: `carrel control NAME paused` takes one too")
 			}
-			e, err := target.Named(env, args[0])
+			e, err := env.Caller().Named(args[0])
 			if err != nil {
 				return err
 			}
-			if op == api.OpResume && e.Name != "" {
+			if operation == api.OpResume && e.Name != "" {
 				if err := confirmLooser(cmd.Context(), e, api.ControlActive); err != nil {
 					return err
 				}
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), target.PauseTime)
+			ctx, cancel := context.WithTimeout(cmd.Context(), op.PauseTime)
 			defer cancel()
-			if _, err := e.Call(ctx, api.Request{Op: op}); err != nil {
+			if _, err := e.Call(ctx, api.Request{Op: operation}); err != nil {
 				return err
 			}
 			if asJSON {
 				return show.JSON(env.Out, held{e.ID, e.Name, done})
 			}
-			fmt.Fprintf(env.Out, "%s %s\n", done, target.Called(e))
+			fmt.Fprintf(env.Out, "%s %s\n", done, e.Called())
 			return nil
 		},
 		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
 	cmd.Flags().BoolVar(&project, "project", false, "the whole project of the working directory, or of DIR")
-	if op == api.OpPause {
+	if operation == api.OpPause {
 		cmd.Flags().StringVar(&reason, "reason", "", "with --project: say why; it is shown to those who are refused")
 	}
 	return cmd
@@ -123,11 +124,11 @@ beginning; inside a workspace that stays it may be left out.
 			if len(args) == 0 {
 				return fmt.Errorf("%q needs a workspace\nhint: `carrel ps` lists them", cmd.CommandPath())
 			}
-			e, err := target.Named(env, args[0])
+			e, err := env.Caller().Named(args[0])
 			if err != nil {
 				return err
 			}
-			if err := target.End(cmd.Context(), e); err != nil || !asJSON {
+			if err := op.End(cmd.Context(), e); err != nil || !asJSON {
 				return sayStopped(env, e, err)
 			}
 			return show.JSON(env.Out, held{e.ID, e.Name, "stopped"})
@@ -140,7 +141,7 @@ beginning; inside a workspace that stays it may be left out.
 
 func sayStopped(env *cmdenv.Env, e supervisor.Entry, err error) error {
 	if err == nil {
-		fmt.Fprintf(env.Out, "stopped %s\n", target.Called(e))
+		fmt.Fprintf(env.Out, "stopped %s\n", e.Called())
 	}
 	return err
 }

@@ -8,10 +8,8 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/apiview"
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
-	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -37,7 +35,7 @@ Projects that are paused are named below.
 }
 
 func listRunning(ctx context.Context, env *cmdenv.Env, asJSON bool) error {
-	entries, err := target.Running(env)
+	entries, err := env.Caller().Running()
 	if err != nil {
 		return err
 	}
@@ -50,7 +48,7 @@ func listRunning(ctx context.Context, env *cmdenv.Env, asJSON bool) error {
 	} else {
 		apiview.PrintRunning(env.Out, list)
 	}
-	paused, err := statedir.At(statedir.Path(env.Getenv)).Pauses().All()
+	paused, err := env.Caller().Pauses()
 	for i := range paused {
 		fmt.Fprintf(env.Out, "%s\n", apiview.PausedText(&paused[i]))
 	}
@@ -60,7 +58,7 @@ func listRunning(ctx context.Context, env *cmdenv.Env, asJSON bool) error {
 // statuses asks all at once; who does not answer is shown by its manifest. One
 // that has ended meanwhile is left out.
 func statuses(ctx context.Context, entries []supervisor.Entry) []api.WorkspaceStatus {
-	ctx, cancel := context.WithTimeout(ctx, target.AnswerTime)
+	ctx, cancel := context.WithTimeout(ctx, supervisor.AnswerTime)
 	defer cancel()
 	answers := make([]*api.WorkspaceStatus, len(entries))
 	var wg sync.WaitGroup

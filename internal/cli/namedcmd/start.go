@@ -11,7 +11,6 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
-	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/decide"
 	"carrel/internal/named"
@@ -94,7 +93,7 @@ func startDesk(env *cmdenv.Env, cmd *cobra.Command, f *startFlags, args []string
 		return wouldStart(env, req, name, f)
 	}
 	for end := time.Now().Add(raceTime); ; {
-		if e, ok, err := target.WholeName(env, name); err != nil {
+		if e, ok, err := env.Caller().WholeName(name); err != nil {
 			return err
 		} else if ok {
 			return adopt(cmd.Context(), env, e, req, f)
@@ -137,7 +136,7 @@ func deskName(env *cmdenv.Env, args []string, saved string) (string, error) {
 		}
 		cwd = p.Cwd
 	}
-	project, err := env.ProjectOf(cwd)
+	project, err := env.Caller().ProjectOf(cwd)
 	return named.NameFor(project), err
 }
 
@@ -197,7 +196,7 @@ func adopt(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, req decide.
 	if err != nil {
 		return err
 	}
-	r, err := target.Call(ctx, e, api.Request{Op: api.OpStatus})
+	r, err := e.Ask(ctx, api.Request{Op: api.OpStatus})
 	if err != nil {
 		return err
 	}
@@ -258,7 +257,7 @@ func setupFailed(env *cmdenv.Env, s started) error {
 	if s.Failed == nil {
 		return nil
 	}
-	if e, running, _ := target.WholeName(env, s.Status.Name); running {
+	if e, running, _ := env.Caller().WholeName(s.Status.Name); running {
 		ctx, cancel := context.WithTimeout(context.Background(), endTime)
 		defer cancel()
 		if err := e.WaitEnd(ctx); err != nil {

@@ -32,7 +32,7 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 			return fmt.Errorf("%q takes a workspace and an app, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := target.Named(env, args[0])
+			e, err := env.Caller().Named(args[0])
 			if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func attachTo(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, app stri
 
 // onlyTerminal is the one terminal that runs.
 func onlyTerminal(ctx context.Context, e supervisor.Entry) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, target.AnswerTime)
+	ctx, cancel := context.WithTimeout(ctx, supervisor.AnswerTime)
 	defer cancel()
 	apps, err := e.Apps(ctx)
 	if err != nil {

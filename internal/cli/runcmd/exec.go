@@ -79,7 +79,7 @@ func execIn(ctx context.Context, env *cmdenv.Env, f *commandFlags, name string, 
 	if last, status, ok, err := attach.Taken(); ok {
 		return told(env, f, false)(last, status, err)
 	}
-	e, err := target.Named(env, name)
+	e, err := env.Caller().Named(name)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func launchIn(env *cmdenv.Env, cmd *cobra.Command, f *commandFlags, workspace st
 	if len(argv) == 0 {
 		return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
 	}
-	e, err := target.Named(env, workspace)
+	e, err := env.Caller().Named(workspace)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func terminalStartCommand(env *cmdenv.Env) *cobra.Command {
 		Example: "  carrel terminal start dev\n  carrel terminal start dev --columns 120 --rows 40 -- claude",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			workspace, argv := cmdline.NameAndCommand(cmd, args)
-			e, err := target.Named(env, workspace)
+			e, err := env.Caller().Named(workspace)
 			if err != nil {
 				return err
 			}
@@ -77,11 +77,11 @@ func terminalReadCommand(env *cmdenv.Env) *cobra.Command {
 		Example: "  carrel terminal read dev 3f2a91c0 --full",
 		Args:    cmdline.TwoArgs("an app"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := target.Named(env, args[0])
+			e, err := env.Caller().Named(args[0])
 			if err != nil {
 				return err
 			}
-			r, err := target.Call(cmd.Context(), e, api.Request{Op: api.OpTerminalRead, App: args[1], Full: full})
+			r, err := e.Ask(cmd.Context(), api.Request{Op: api.OpTerminalRead, App: args[1], Full: full})
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ ctrl+c, alt+x, shift+Tab. What is typed is not written down, only how much.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := target.Named(env, args[0])
+			e, err := env.Caller().Named(args[0])
 			if err != nil {
 				return err
 			}
@@ -131,7 +131,7 @@ ctrl+c, alt+x, shift+Tab. What is typed is not written down, only how much.
 				}
 				in.Text = strings.TrimSuffix(text, "\n")
 			}
-			_, err = target.Call(cmd.Context(), e, api.Request{Op: api.OpTerminalSend, App: args[1], Input: in})
+			_, err = e.Ask(cmd.Context(), api.Request{Op: api.OpTerminalSend, App: args[1], Input: in})
 			return err
 		},
 		ValidArgsFunction: target.CompleteApp(env),

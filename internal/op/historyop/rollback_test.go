@@ -1,4 +1,4 @@
-package decisioncmd
+package historyop
 
 import (
 	"slices"
