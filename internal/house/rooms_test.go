@@ -40,7 +40,6 @@ var (
 		"internal/session.Session":       43,
 		"internal/session.desk":          63,
 		"internal/sandbox/stage.builder": 43,
-		"internal/screen.Screen":         70,
 		"internal/steps.Recorder":        45,
 		"internal/supervisor.Server":     53,
 		"internal/taskplan.scene":        33,
