@@ -43,7 +43,6 @@ var (
 		"internal/steps.Recorder":        45,
 		"internal/supervisor.Server":     53,
 		"internal/taskplan.scene":        33,
-		"internal/view.inspector":        66,
 	}
 	imports = map[string]int{
 		"internal/steps":           14,
