@@ -41,7 +41,6 @@ var (
 		"internal/session.desk":          63,
 		"internal/sandbox/stage.builder": 43,
 		"internal/steps.Recorder":        45,
-		"internal/supervisor.Server":     53,
 		"internal/taskplan.scene":        33,
 	}
 	imports = map[string]int{
