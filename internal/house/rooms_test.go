@@ -23,10 +23,8 @@ var (
 	methods   = map[string]int{
 		"bench.bench":                    77,
 		"internal/broker.worker":         152,
-		"internal/credentials.Keyring":   34,
 		"internal/decide.Decision":       236,
 		"internal/desktop.Desktop":       90,
-		"internal/doctor.patient":        42,
 		"internal/guard.Decider":         83,
 		"internal/gui.Desktop":           42,
 		"internal/history/steplog.Step":  39,
@@ -34,14 +32,12 @@ var (
 		"internal/history/writer.Writer": 162,
 		"internal/history/undo.present":  49,
 		"internal/history/undo.undo":     73,
-		"internal/jsonapi.session":       36,
 		"internal/policy.decision":       70,
 		"internal/sandbox.Walls":         31,
 		"internal/session.Session":       43,
 		"internal/session.desk":          63,
 		"internal/sandbox/stage.builder": 43,
 		"internal/steps.Recorder":        45,
-		"internal/taskplan.scene":        33,
 	}
 	imports = map[string]int{
 		"internal/steps":           14,

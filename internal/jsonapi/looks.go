@@ -99,7 +99,7 @@ func (n *session) affected(steps []uint64) map[uint64][]json.RawMessage {
 		}
 	}
 	for _, number := range steps {
-		if changes, _, err := n.shown(ctx, showArgs(number)); err == nil {
+		if changes, _, err := n.steps().shown(ctx, showArgs(number)); err == nil {
 			out[number] = changes
 		}
 	}

@@ -159,7 +159,7 @@ func show(ctx context.Context, c *call, in showIn) (showOut, error) {
 	if err != nil {
 		return out, err
 	}
-	return out, n.program.JSON(ctx, nil, &out.Step, n.tells(showArgs(in.Step)...)...)
+	return out, n.program.JSON(ctx, nil, &out.Step, n.steps().tells(showArgs(in.Step)...)...)
 }
 
 type diffIn struct {
@@ -176,7 +176,7 @@ func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
 	if err != nil {
 		return diffOut{}, err
 	}
-	args := n.tells("diff", "--json")
+	args := n.steps().tells("diff", "--json")
 	if in.Steps != "" {
 		args = append(args, "--", in.Steps)
 	}

@@ -100,7 +100,7 @@ func (n *session) takeBack(ctx context.Context, command string, args ...string) 
 	if !slices.Contains(args, dryRun) {
 		n.begun.Add(1)
 	}
-	printed, err := n.program.Raw(ctx, nil, n.tells(append([]string{command, "--json"}, args...)...)...)
+	printed, err := n.program.Raw(ctx, nil, n.steps().tells(append([]string{command, "--json"}, args...)...)...)
 	if len(printed) == 0 || json.Unmarshal(printed, &out) != nil || err == nil || len(out.Conflicts)+out.Unlisted == 0 {
 		return out, err
 	}
@@ -109,12 +109,6 @@ func (n *session) takeBack(ctx context.Context, command string, args ...string) 
 		said += fmt.Sprintf("; %d of them are left out: %s", out.Unlisted, out.LeftOut.Why)
 	}
 	return out, &Problem{Code: CodeConflict, Message: said, Conflicts: append([]map[string]any{}, out.Conflicts...)}
-}
-
-// tells are arguments with which the command line tells of the history what the workspace
-// of the session shows, and no more.
-func (n *session) tells(args ...string) []string {
-	return slices.Insert(args, 1, "--tell-as="+n.entry.ID)
 }
 
 // told is what a response says of it; lists are never null.
@@ -243,7 +237,7 @@ func undoHistory(ctx context.Context, c *call, in historyIn) (historyOut, error)
 	if d != nil {
 		path = d.path
 	}
-	list, err := n.history(ctx, path)
+	list, err := n.steps().history(ctx, path)
 	if err != nil {
 		return out, err
 	}

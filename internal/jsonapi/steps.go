@@ -10,7 +10,17 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/pathname"
+	"carrel/internal/supervisor"
+	"carrel/internal/tools"
 )
+
+// pastSteps is the history of the project of a session, as the command line tells it.
+type pastSteps struct {
+	entry   supervisor.Entry
+	program tools.Carrel // run in the first directory
+}
+
+func (n *session) steps() *pastSteps { return &pastSteps{n.entry, n.program} }
 
 // step is what is read of one, as `carrel history --json` prints it.
 type step struct {
@@ -22,13 +32,13 @@ type step struct {
 }
 
 // history lists the steps that changed something at a path, "" for anywhere.
-func (n *session) history(ctx context.Context, path string) ([]step, error) {
-	args := n.tells("history", "--json")
+func (p *pastSteps) history(ctx context.Context, path string) ([]step, error) {
+	args := p.tells("history", "--json")
 	if path != "" {
 		args = append(args, "--path="+path)
 	}
 	var list []json.RawMessage
-	if err := n.program.JSON(ctx, nil, &list, args...); err != nil {
+	if err := p.program.JSON(ctx, nil, &list, args...); err != nil {
 		return nil, err
 	}
 	out := make([]step, len(list))
@@ -42,12 +52,12 @@ func (n *session) history(ctx context.Context, path string) ([]step, error) {
 
 // undoable are those that can be taken back, the oldest first; with a path without those
 // of which nothing is left there, as it was taken back by itself.
-func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
-	list, err := n.history(ctx, path)
+func (p *pastSteps) undoable(ctx context.Context, path string) ([]step, error) {
+	list, err := p.history(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := n.partsUndone(ctx)
+	parts, err := p.partsUndone(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +67,7 @@ func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
 		if gone == nil {
 			return false
 		}
-		changes, _, err := n.changes(ctx, s.Step)
+		changes, _, err := p.changes(ctx, s.Step)
 		failed = errors.Join(failed, err)
 		return err == nil && !slices.ContainsFunc(changes, func(raw json.RawMessage) bool {
 			var p string
@@ -72,7 +82,7 @@ func undoable(list []step) []step {
 }
 
 // partsUndone are the paths of steps that were taken back by themselves, by step.
-func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, error) {
+func (p *pastSteps) partsUndone(ctx context.Context) (map[uint64]map[string]bool, error) {
 	var list []struct {
 		Step   uint64   `json:"step"`
 		Kind   string   `json:"kind"`
@@ -80,7 +90,7 @@ func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, 
 		Undone uint64   `json:"undone_by"`
 		State  string   `json:"state"`
 	}
-	if err := n.program.JSON(ctx, nil, &list, "history", "--json", "--all"); err != nil {
+	if err := p.program.JSON(ctx, nil, &list, "history", "--json", "--all"); err != nil {
 		return nil, err
 	}
 	whole := map[uint64]bool{}
@@ -93,7 +103,7 @@ func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, 
 		if s.Kind != "undo" || s.Undone != 0 || len(left) == 0 {
 			continue
 		}
-		changes, _, err := n.changes(ctx, s.Step)
+		changes, _, err := p.changes(ctx, s.Step)
 		if err != nil {
 			return nil, err
 		}
@@ -116,26 +126,26 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 	if err != nil {
 		return nil, err
 	}
-	if err := n.closeSteps(ctx); err != nil {
+	if err := n.steps().closeSteps(ctx); err != nil {
 		return nil, err
 	}
 	at := ""
 	if d != nil {
 		at = d.path
 	}
-	steps, err := n.undoable(ctx, at)
+	steps, err := n.steps().undoable(ctx, at)
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
 	steps = steps[max(0, len(steps)-count):]
-	all, err := n.history(ctx, "")
+	all, err := n.steps().history(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	all = undoable(all)
 	number := strconv.Itoa(len(steps))
 	if len(all) >= len(steps) && all[len(all)-len(steps)].Step == steps[0].Step {
-		whole, err := n.onlyIn(ctx, d, steps...)
+		whole, err := n.steps().onlyIn(ctx, d, steps...)
 		if whole || err != nil {
 			return [][]string{{number}}, err
 		}
@@ -144,7 +154,7 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 	var calls [][]string
 	for _, s := range slices.Backward(steps) {
 		args := []string{"--step=" + strconv.FormatUint(s.Step, 10)}
-		whole, err := n.onlyIn(ctx, d, s)
+		whole, err := n.steps().onlyIn(ctx, d, s)
 		if err != nil {
 			return nil, err
 		}
@@ -158,12 +168,12 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 
 // closeSteps ends the steps that are open, so that what is counted is what an undo takes
 // back: it would end them, too. What goes on has a new one.
-func (n *session) closeSteps(ctx context.Context) error {
-	all, err := n.history(ctx, "")
+func (p *pastSteps) closeSteps(ctx context.Context) error {
+	all, err := p.history(ctx, "")
 	if err != nil || !slices.ContainsFunc(all, func(s step) bool { return s.State == "running" }) {
 		return err
 	}
-	talk, err := n.entry.Open(ctx, api.Request{Op: api.OpYield, Reason: "carrel stdio"})
+	talk, err := p.entry.Open(ctx, api.Request{Op: api.OpYield, Reason: "carrel stdio"})
 	if err != nil {
 		return err
 	}
@@ -174,12 +184,12 @@ func (n *session) closeSteps(ctx context.Context) error {
 
 // onlyIn says whether steps changed nothing but what is in a directory: then they are
 // taken back as a whole, and count as undone.
-func (n *session) onlyIn(ctx context.Context, d *directory, steps ...step) (bool, error) {
+func (p *pastSteps) onlyIn(ctx context.Context, d *directory, steps ...step) (bool, error) {
 	if d == nil {
 		return true, nil
 	}
 	for _, s := range steps {
-		changes, whole, err := n.changes(ctx, s.Step)
+		changes, whole, err := p.changes(ctx, s.Step)
 		if err != nil || !whole {
 			return false, err
 		}
@@ -195,8 +205,8 @@ func (n *session) onlyIn(ctx context.Context, d *directory, steps ...step) (bool
 
 // changes are the paths that a step changed, as far as the session may know; whole says
 // that they are all.
-func (n *session) changes(ctx context.Context, number uint64) (out []json.RawMessage, whole bool, err error) {
-	return n.shown(ctx, n.tells(showArgs(number)...))
+func (p *pastSteps) changes(ctx context.Context, number uint64) (out []json.RawMessage, whole bool, err error) {
+	return p.shown(ctx, p.tells(showArgs(number)...))
 }
 
 func showArgs(numbers ...uint64) []string {
@@ -229,8 +239,14 @@ func (s *shownStep) paths() (out []json.RawMessage) {
 }
 
 // shown are the paths that `carrel show` lists of one step.
-func (n *session) shown(ctx context.Context, args []string) (out []json.RawMessage, whole bool, err error) {
+func (p *pastSteps) shown(ctx context.Context, args []string) (out []json.RawMessage, whole bool, err error) {
 	var s shownStep
-	err = n.program.JSON(ctx, nil, &s, args...)
+	err = p.program.JSON(ctx, nil, &s, args...)
 	return s.paths(), err == nil && s.LeftOut == nil, err
+}
+
+// tells are arguments with which the command line tells of the history what the workspace
+// of the session shows, and no more.
+func (p *pastSteps) tells(args ...string) []string {
+	return slices.Insert(args, 1, "--tell-as="+p.entry.ID)
 }
