@@ -28,7 +28,6 @@ var (
 		"internal/guard.Decider":         83,
 		"internal/gui.Desktop":           42,
 		"internal/history/steplog.Step":  39,
-		"internal/history/store.Store":   76,
 		"internal/history/writer.Writer": 162,
 		"internal/history/undo.present":  49,
 		"internal/history/undo.undo":     73,
