@@ -26,7 +26,6 @@ var (
 		"internal/decide.Decision":       236,
 		"internal/desktop.Desktop":       90,
 		"internal/gui.Desktop":           42,
-		"internal/history/steplog.Step":  39,
 		"internal/history/writer.Writer": 162,
 		"internal/policy.decision":       70,
 		"internal/sandbox.Walls":         31,
