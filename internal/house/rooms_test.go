@@ -27,7 +27,6 @@ var (
 		"internal/desktop.Desktop":       90,
 		"internal/gui.Desktop":           42,
 		"internal/history/writer.Writer": 162,
-		"internal/policy.decision":       70,
 		"internal/sandbox.Walls":         31,
 		"internal/session.Session":       43,
 		"internal/session.desk":          63,
