@@ -121,12 +121,12 @@ func (k *Keyring) give(ctx context.Context, req inside.Request, asked []byte, re
 }
 
 // unlisted refuses, and gives the reason with its hint, for whoever asked.
-func (k *Keyring) unlisted(u keys.Use, why error) error {
+func (c *Config) unlisted(u keys.Use, why error) error {
 	if told := new(toldError); errors.As(why, told) {
 		return why
 	}
 	u.Why = why
-	k.refuse(u)
+	c.refuse(u)
 	return fmt.Errorf("%w; %s", why, hintOf(u.Kind))
 }
 
@@ -134,7 +134,7 @@ func (k *Keyring) unlisted(u keys.Use, why error) error {
 func (k *Keyring) login(ctx context.Context, asked []byte) ([]byte, error) {
 	u := keys.Use{Kind: policy.CredentialGit, Subject: "a host"}
 	if len(asked) > keys.MaxCredential {
-		return nil, k.unlisted(u, fmt.Errorf("the description is longer than %d bytes", keys.MaxCredential))
+		return nil, k.c.unlisted(u, fmt.Errorf("the description is longer than %d bytes", keys.MaxCredential))
 	}
 	c, err := keys.ParseCredential(asked)
 	var host policy.CredentialHost
@@ -142,7 +142,7 @@ func (k *Keyring) login(ctx context.Context, asked []byte) ([]byte, error) {
 		host, err = c.Target()
 	}
 	if err != nil {
-		return nil, k.unlisted(u, err)
+		return nil, k.c.unlisted(u, err)
 	}
 	u.Subject = "https://" + strings.ToLower(c.Host)
 	var got keys.Credential
@@ -155,7 +155,7 @@ func (k *Keyring) login(ctx context.Context, asked []byte) ([]byte, error) {
 			return nil, err // a person's no is one for the host, by whatever way
 		}
 		if ctx.Err() != nil || keys.Find(k.uses, policy.CredentialGH, host) == nil {
-			return nil, k.unlisted(u, err)
+			return nil, k.c.unlisted(u, err)
 		}
 		token := ""
 		if _, token, err = k.token(ctx, host.Name, nil); err != nil {
@@ -175,7 +175,7 @@ func (k *Keyring) filled(ctx context.Context, u keys.Use, c *keys.Credential) (g
 	if err != nil {
 		return got, err
 	}
-	err = k.asked(ctx, u, func() (*keys.Program, error) { return k.gitFor(ctx, host.Name) }, func(git *keys.Program) error {
+	err = k.asked(ctx, u, func() (*keys.Program, error) { return k.c.gitFor(ctx, host.Name) }, func(git *keys.Program) error {
 		got, err = git.Fill(ctx, c)
 		return err
 	})
@@ -202,13 +202,13 @@ func (k *Keyring) asked(ctx context.Context, u keys.Use, find func() (*keys.Prog
 }
 
 // gitFor finds git outside, and looks at all that decides what it starts for a host.
-func (k *Keyring) gitFor(ctx context.Context, host string) (*keys.Program, error) {
-	git, err := keys.FindProgram("git", k.c.Getenv)
+func (c *Config) gitFor(ctx context.Context, host string) (*keys.Program, error) {
+	git, err := keys.FindProgram("git", c.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	reads, err := git.GitReads(ctx, k.c.Home, host)
-	if theirs := k.outOfReach("git", reads); theirs != nil {
+	reads, err := git.GitReads(ctx, c.Home, host)
+	if theirs := c.outOfReach("git", reads); theirs != nil {
 		return nil, theirs
 	}
 	return git, err
@@ -229,18 +229,18 @@ func (k *Keyring) token(ctx context.Context, name string, some []string) (host, 
 	}
 	of, err := policy.ParseCredentialHost(name)
 	if err != nil {
-		return "", "", k.unlisted(u, err)
+		return "", "", k.c.unlisted(u, err)
 	}
 	u.Subject = of.Name
 	if u.Of = keys.Find(k.uses, policy.CredentialGH, of); u.Of == nil || of.Port != 0 {
-		return "", "", k.unlisted(u, errors.New("the host is not listed"))
+		return "", "", k.c.unlisted(u, errors.New("the host is not listed"))
 	}
-	err = k.asked(ctx, u, func() (*keys.Program, error) { return k.program("gh") }, func(gh *keys.Program) error {
+	err = k.asked(ctx, u, func() (*keys.Program, error) { return k.c.program("gh") }, func(gh *keys.Program) error {
 		token, err = gh.Token(ctx, of)
 		return err
 	})
 	if err != nil {
-		return "", "", k.unlisted(u, err)
+		return "", "", k.c.unlisted(u, err)
 	}
 	return of.Name, token, nil
 }
@@ -249,29 +249,29 @@ func (k *Keyring) token(ctx context.Context, name string, some []string) (host, 
 func (k *Keyring) sign(ctx context.Context, object []byte) (signature, status []byte, err error) {
 	u := keys.Use{Kind: policy.CredentialSignGPG, Subject: "something"}
 	if u.Of = keys.First(k.uses, policy.CredentialSignGPG); u.Of == nil {
-		return nil, nil, k.unlisted(u, errors.New("no key is listed"))
+		return nil, nil, k.c.unlisted(u, errors.New("no key is listed"))
 	}
 	u.Key = u.Of.Key
 	kind, err := keys.ParseObject(object)
 	if err != nil {
-		return nil, nil, k.unlisted(u, err)
+		return nil, nil, k.c.unlisted(u, err)
 	}
 	u.Subject = "a " + kind
-	err = k.asked(ctx, u, func() (*keys.Program, error) { return k.program("gpg") }, func(gpg *keys.Program) error {
+	err = k.asked(ctx, u, func() (*keys.Program, error) { return k.c.program("gpg") }, func(gpg *keys.Program) error {
 		signature, status, err = gpg.Sign(ctx, u.Of.Key, object)
 		return err
 	})
 	if err != nil {
-		return nil, nil, k.unlisted(u, err)
+		return nil, nil, k.c.unlisted(u, err)
 	}
 	return signature, status, nil
 }
 
 // program finds gh or gpg outside.
-func (k *Keyring) program(name string) (*keys.Program, error) {
-	p, err := keys.FindProgram(name, k.c.Getenv)
+func (c *Config) program(name string) (*keys.Program, error) {
+	p, err := keys.FindProgram(name, c.Getenv)
 	if err == nil {
-		err = k.outOfReach(name, append(keys.OwnPlaces(name, k.c.Home, k.c.Getenv), p.Path))
+		err = c.outOfReach(name, append(keys.OwnPlaces(name, c.Home, c.Getenv), p.Path))
 	}
 	return p, err
 }

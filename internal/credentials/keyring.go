@@ -99,7 +99,7 @@ func Open(c Config) (*Keyring, error) {
 	if !k.lendsAgent() {
 		return k, nil
 	}
-	k.agent = &keys.SSHAgent{Known: knownHosts(c.Home), Allowed: k.allowed, Used: k.used, Refused: k.refuse, Dial: func(ctx context.Context) (net.Conn, error) {
+	k.agent = &keys.SSHAgent{Known: knownHosts(c.Home), Allowed: k.allowed, Used: k.used, Refused: k.c.refuse, Dial: func(ctx context.Context) (net.Conn, error) {
 		if k.socket == nil {
 			return nil, errors.New("no ssh agent is running outside")
 		}
@@ -238,9 +238,9 @@ func (k *Keyring) Announce() {
 
 // outOfReach refuses to start a program outside that programs inside could lead: by its
 // configuration, where that lies in what they can write.
-func (k *Keyring) outOfReach(name string, places []string) error {
+func (c *Config) outOfReach(name string, places []string) error {
 	for _, at := range places {
-		if k.c.WritableBelow(at) {
+		if c.WritableBelow(at) {
 			return fmt.Errorf("%s outside reads %q, which programs inside can write: they would choose what it does", name, at)
 		}
 	}
@@ -355,7 +355,7 @@ func (k *Keyring) allowed(ctx context.Context, u keys.Use) error {
 		Reason: "a program inside wants to use it" + withKey(u.Key), Hint: "approve to let it be used once"}, time.Now().Add(askTime))
 	if how != api.AnswerApproved {
 		u.Why = errors.New("a person has to allow it, and has not")
-		k.refuse(u)
+		k.c.refuse(u)
 		return toldError{u.Why}
 	}
 	if err := ctx.Err(); err != nil {
@@ -400,8 +400,8 @@ func withKey(key string) string {
 func operation(kind policy.CredentialKind) string { return "credential-" + string(kind) }
 
 // refuse tells of a refusal.
-func (k *Keyring) refuse(u keys.Use) {
-	k.c.Deny(api.Denial{Code: api.CodeCredential, Operation: operation(u.Kind), Subject: u.Subject + withKey(u.Key), Rule: "credentials." + string(u.Kind), Source: "built in",
+func (c *Config) refuse(u keys.Use) {
+	c.Deny(api.Denial{Code: api.CodeCredential, Operation: operation(u.Kind), Subject: u.Subject + withKey(u.Key), Rule: "credentials." + string(u.Kind), Source: "built in",
 		Message: fmt.Sprintf("%s%s is refused: %v", u.Subject, withKey(u.Key), u.Why), Hint: hintOf(u.Kind)})
 }
 

@@ -57,10 +57,10 @@ func TestOnlyTheUsersOwn(t *testing.T) {
 		return k, k.CheckTrust()
 	}
 	settings := []string{home + "/.gnupg", home + "/.config/gh"}
-	if k, trusted := look(); trusted != nil || !k.agent.Known.Knows(host) || k.outOfReach("gpg", settings) != nil {
+	if k, trusted := look(); trusted != nil || !k.agent.Known.Knows(host) || k.c.outOfReach("gpg", settings) != nil {
 		t.Fatalf("the user's own: %v", trusted)
 	}
-	if k, _ := look(home + "/.config"); k.outOfReach("gh", settings) == nil {
+	if k, _ := look(home + "/.config"); k.c.outOfReach("gh", settings) == nil {
 		t.Error("settings that are written inside are read outside")
 	}
 	if k, trusted := look(home + "/.ssh/known_hosts"); trusted != nil || k.agent.Known.Knows(host) {

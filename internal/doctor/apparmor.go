@@ -51,14 +51,14 @@ func plainInProfile(r rune) bool {
 // apparmorRestricts says whether AppArmor takes the rights away that a new user
 // namespace gives, for programs without a profile (Ubuntu from 23.10 on). It
 // does not concern root.
-func (p *patient) apparmorRestricts() bool {
-	return p.UID != 0 && p.sysctl("kernel.apparmor_restrict_unprivileged_userns") == "1"
+func (m *Machine) apparmorRestricts() bool {
+	return m.UID != 0 && m.sysctl("kernel.apparmor_restrict_unprivileged_userns") == "1"
 }
 
 // confinedBy is the AppArmor profile that we run under, "" for none and for one
 // that confines nothing.
-func (p *patient) confinedBy() string {
-	label, err := p.Read("/proc/self/attr/apparmor/current")
+func (m *Machine) confinedBy() string {
+	label, err := m.Read("/proc/self/attr/apparmor/current")
 	if err != nil {
 		return ""
 	}
@@ -71,18 +71,18 @@ func (p *patient) confinedBy() string {
 
 // apparmorRemedy puts the program where only root writes, and has the profile
 // loaded for it.
-func (p *patient) apparmorRemedy() remedy {
+func (m *Machine) apparmorRemedy() remedy {
 	r := remedy{cause: CauseAppArmor, fix: "AppArmor gives user namespaces to programs with a profile only: load carrel's (as administrator)"}
-	if p.container() != "" {
+	if m.container() != "" {
 		r.fix = "AppArmor gives user namespaces to programs with a profile only, and containers cannot load one: allow them on the host"
 		r.commands = setting("kernel.apparmor_restrict_unprivileged_userns", "0")
 		return r
 	}
-	at := p.Self
-	if _, err := Profile(at); err != nil || at != ProgramPath && !p.Locked(at) {
+	at := m.Self
+	if _, err := Profile(at); err != nil || at != ProgramPath && !m.Locked(at) {
 		at = ProgramPath
 		r.fix += ", installed at " + at + ", and start that one"
-		r.commands = append(r.commands, "sudo install -m 0755 "+quoted(p.Self)+" "+at)
+		r.commands = append(r.commands, "sudo install -m 0755 "+quoted(m.Self)+" "+at)
 	}
 	r.commands = append(r.commands,
 		quoted(at)+" doctor --print-apparmor --path "+quoted(at)+" | sudo tee "+ProfilePath,

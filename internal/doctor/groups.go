@@ -32,21 +32,21 @@ func (p *patient) cgroups() Check {
 }
 
 // groupRemedy says what would let this user make groups, by the kernel's answer.
-func (p *patient) groupRemedy(own hierarchy, errno syscall.Errno) remedy {
+func (m *Machine) groupRemedy(own hierarchy, errno syscall.Errno) remedy {
 	switch {
-	case p.nested():
+	case m.nested():
 		return remedy{cause: CauseNested, fix: "give the limits to the outer workspace"}
 	case own.version == 0:
 		return remedy{cause: CauseNoGroups, fix: "mount them, or use a kernel with CONFIG_MEMCG=y and CONFIG_CGROUP_PIDS=y", commands: []string{"sudo mount -t cgroup2 cgroup2 /sys/fs/cgroup"}}
-	case errno == syscall.EROFS && p.container() != "":
+	case errno == syscall.EROFS && m.container() != "":
 		return remedy{cause: CauseGroupsRO, fix: "the container has them read-only: give the limits to the container itself (docker run --memory 4g --pids-limit 2000)"}
 	case errno == syscall.EROFS:
-		return remedy{cause: CauseGroupsRO, fix: "they are mounted read-only: mount them read-write", commands: []string{remount(p.mounts(), own.place(), "rw")}}
+		return remedy{cause: CauseGroupsRO, fix: "they are mounted read-only: mount them read-write", commands: []string{remount(m.mounts(), own.place(), "rw")}}
 	case errno == syscall.ENOENT || errno == 0:
 		return remedy{cause: CauseNoGroups, fix: "this hierarchy has no such controller, or is not mounted at /sys/fs/cgroup (see /proc/cgroups; boot with cgroup_enable=memory where it is off)"}
 	case own.version == 1:
-		return p.delegateV1(own)
-	case p.Exists("/run/systemd/system"):
+		return m.delegateV1(own)
+	case m.Exists("/run/systemd/system"):
 		cause := CauseGroups
 		if errno == syscall.EBUSY { // version 2 wants processes in the leaves only
 			cause = CauseGroupBusy
@@ -60,12 +60,12 @@ func (p *patient) groupRemedy(own hierarchy, errno syscall.Errno) remedy {
 
 // delegateV1 makes a group of this user's below each controller's, and puts the
 // shell into it.
-func (p *patient) delegateV1(own hierarchy) remedy {
+func (m *Machine) delegateV1(own hierarchy) remedy {
 	r := remedy{cause: CauseGroups, fix: "they belong to root here: make groups of this user's, and start carrel from a shell in them"}
 	for _, controller := range []string{"memory", "pids"} {
-		dir := quoted(fmt.Sprintf("/sys/fs/cgroup/%s%s/user-%d", controller, strings.TrimSuffix(own.paths[controller], "/"), p.UID))
+		dir := quoted(fmt.Sprintf("/sys/fs/cgroup/%s%s/user-%d", controller, strings.TrimSuffix(own.paths[controller], "/"), m.UID))
 		r.commands = append(r.commands,
-			fmt.Sprintf("sudo mkdir -p %s && sudo chown -R %d %s", dir, p.UID, dir),
+			fmt.Sprintf("sudo mkdir -p %s && sudo chown -R %d %s", dir, m.UID, dir),
 			fmt.Sprintf("echo $$ | sudo tee %s/cgroup.procs", dir))
 	}
 	return r
@@ -78,8 +78,8 @@ type hierarchy struct {
 	paths   map[string]string // by controller, version 1 only
 }
 
-func (p *patient) hierarchy() hierarchy {
-	text, err := p.Read("/proc/self/cgroup")
+func (m *Machine) hierarchy() hierarchy {
+	text, err := m.Read("/proc/self/cgroup")
 	if err != nil || strings.TrimSpace(text) == "" {
 		return hierarchy{name: "no control groups"}
 	}
@@ -96,7 +96,7 @@ func (p *patient) hierarchy() hierarchy {
 		}
 	}
 	h.name = fmt.Sprintf("cgroup v%d", h.version)
-	if controllers, err := p.Read("/sys/fs/cgroup/cgroup.controllers"); err == nil && h.version == 2 {
+	if controllers, err := m.Read("/sys/fs/cgroup/cgroup.controllers"); err == nil && h.version == 2 {
 		h.name += " (controllers: " + strings.TrimSpace(controllers) + ")"
 	}
 	return h

@@ -6,8 +6,8 @@ import (
 	"carrel/internal/mountinfo"
 )
 
-func (p *patient) mounts() []mountinfo.Mount {
-	text, err := p.Read("/proc/self/mountinfo")
+func (m *Machine) mounts() []mountinfo.Mount {
+	text, err := m.Read("/proc/self/mountinfo")
 	if err != nil {
 		return nil
 	}

@@ -75,7 +75,7 @@ func (p *patient) namespaceRemedy(err error, kind Kind) remedy {
 }
 
 // resourceRemedy is for answers that have nothing to do with rights.
-func (p *patient) resourceRemedy(err error) remedy {
+func (m *Machine) resourceRemedy(err error) remedy {
 	switch errnoOf(err) {
 	case syscall.ENOMEM, syscall.EAGAIN:
 		return remedy{cause: CauseMemory, fix: "free some memory or processes, or raise the limits of the container or session (ulimit -u, memory)", commands: []string{"free -h", "ulimit -u"}}
@@ -98,13 +98,13 @@ func kernelOption(kind Kind) string {
 
 // limitRemedy is for a count that is used up or zero. Inside our own walls that
 // is how the nesting level is held.
-func (p *patient) limitRemedy(kind Kind) remedy {
-	if p.nested() {
-		return p.nestedRemedy()
+func (m *Machine) limitRemedy(kind Kind) remedy {
+	if m.nested() {
+		return m.nestedRemedy()
 	}
 	name, to := fmt.Sprintf("user.max_%s_namespaces", kind), userLimit
 	r := remedy{cause: CauseLimit, fix: "it is the limit of namespaces"}
-	switch now, err := strconv.Atoi(p.sysctl(name)); {
+	switch now, err := strconv.Atoi(m.sysctl(name)); {
 	case err == nil && now > 0:
 		to = max(to, 2*now)
 		r.fix = fmt.Sprintf("the limit of %d is used up: end what holds them (lsns -t %s), or raise it", now, kind)

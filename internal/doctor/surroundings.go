@@ -7,67 +7,67 @@ import (
 )
 
 // nested says whether we run behind carrel's own walls.
-func (p *patient) nested() bool { return p.Getenv("CARREL") == "1" }
+func (m *Machine) nested() bool { return m.Getenv("CARREL") == "1" }
 
-func (p *patient) nestedRemedy() remedy {
+func (m *Machine) nestedRemedy() remedy {
 	return remedy{cause: CauseNested, fix: "start the outer workspace with --nested full --history off"}
 }
 
 // container names what we run in, "" for none that is known. A machine that was
 // made from a container's image has its marks, and is none.
-func (p *patient) container() string {
+func (m *Machine) container() string {
 	switch {
-	case p.First():
-		return p.Getenv("container")
-	case p.Exists("/run/.containerenv"):
+	case m.First():
+		return m.Getenv("container")
+	case m.Exists("/run/.containerenv"):
 		return "podman"
-	case p.Getenv("KUBERNETES_SERVICE_HOST") != "":
+	case m.Getenv("KUBERNETES_SERVICE_HOST") != "":
 		return "kubernetes"
-	case p.Exists("/.dockerenv"):
+	case m.Exists("/.dockerenv"):
 		return "docker"
 	}
-	if kind, err := p.Read("/run/systemd/container"); err == nil {
+	if kind, err := m.Read("/run/systemd/container"); err == nil {
 		return strings.TrimSpace(kind)
 	}
-	return p.Getenv("container")
+	return m.Getenv("container")
 }
 
 // wsl is the version of the Windows Subsystem for Linux that we run in, 0 for
 // none. The first has no Linux kernel and says 4.4 for ever.
-func (p *patient) wsl() int {
+func (m *Machine) wsl() int {
 	switch {
-	case strings.HasPrefix(p.Release, "4.4.") && strings.HasSuffix(p.Release, "-Microsoft"):
+	case strings.HasPrefix(m.Release, "4.4.") && strings.HasSuffix(m.Release, "-Microsoft"):
 		return 1
-	case strings.Contains(p.Release, "microsoft-standard") || p.Exists("/proc/sys/fs/binfmt_misc/WSLInterop"):
+	case strings.Contains(m.Release, "microsoft-standard") || m.Exists("/proc/sys/fs/binfmt_misc/WSLInterop"):
 		return 2
 	}
 	return 0
 }
 
 // gvisor says whether the kernel is gVisor's: it shows this version for ever.
-func (p *patient) gvisor() bool {
-	text, err := p.Read("/proc/version")
+func (m *Machine) gvisor() bool {
+	text, err := m.Read("/proc/version")
 	return err == nil && strings.HasPrefix(text, "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016")
 }
 
 // otherKernel is the remedy where the kernel is none, or not all of Linux.
-func (p *patient) otherKernel() (remedy, bool) {
+func (m *Machine) otherKernel() (remedy, bool) {
 	switch {
-	case p.wsl() == 1:
-		distro := p.Getenv("WSL_DISTRO_NAME")
+	case m.wsl() == 1:
+		distro := m.Getenv("WSL_DISTRO_NAME")
 		if distro == "" {
 			distro = "DISTRIBUTION"
 		}
 		return remedy{cause: CauseWSL1, fix: "WSL 1 has no Linux kernel, so there are no walls to be had: turn it into WSL 2, in PowerShell: wsl --set-version " + quoted(distro) + " 2"}, true
-	case p.gvisor():
+	case m.gvisor():
 		return remedy{cause: CauseGVisor, fix: "gVisor has no such call: start the container with Linux itself (docker run --runtime runc; in Kubernetes, without that RuntimeClass)"}, true
 	}
 	return remedy{}, false
 }
 
 // filtered says whether a system call filter is on us already.
-func (p *patient) filtered() bool {
-	status, err := p.Read("/proc/self/status")
+func (m *Machine) filtered() bool {
+	status, err := m.Read("/proc/self/status")
 	if err != nil {
 		return false
 	}
@@ -81,10 +81,10 @@ func (p *patient) filtered() bool {
 
 // containerRemedy is what lets walls be built inside a container. The container
 // itself becomes weaker by it, which is said.
-func (p *patient) containerRemedy() remedy {
+func (m *Machine) containerRemedy() remedy {
 	const weaker = ". These open the container's own walls further"
 	r := remedy{cause: CauseContainer}
-	switch p.container() {
+	switch m.container() {
 	case "docker":
 		r.fix = "start the container with: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined" + weaker + " (--cap-add and --privileged are not needed)"
 	case "podman":

@@ -189,15 +189,15 @@ func (p *patient) overlay() Check {
 }
 
 // newerKernel names the version that is needed, where this one is older.
-func (p *patient) newerKernel(floor string) remedy {
-	if r, ok := p.otherKernel(); ok {
+func (m *Machine) newerKernel(floor string) remedy {
+	if r, ok := m.otherKernel(); ok {
 		return r
 	}
-	if major, minor, ok := version(p.Release); ok && !olderThan(major, minor, floor) {
-		return remedy{cause: CauseFilter, fix: fmt.Sprintf("kernel %s should have it: whatever filters system calls here (a container, systemd) has to let it through", p.Release)}
+	if major, minor, ok := version(m.Release); ok && !olderThan(major, minor, floor) {
+		return remedy{cause: CauseFilter, fix: fmt.Sprintf("kernel %s should have it: whatever filters system calls here (a container, systemd) has to let it through", m.Release)}
 	}
 	r := remedy{cause: CauseKernel, fix: "use Linux " + floor + " or newer"}
-	if p.wsl() == 2 {
+	if m.wsl() == 2 {
 		r.fix += ", in PowerShell: wsl --update"
 	}
 	return r

@@ -18,21 +18,21 @@ const maxBelow = 50_000 // names
 
 // carriesRule refuses a rename or an exchange after which a rule would hold for
 // something below that was free, or no longer hold for something.
-func (d *Decider) carriesRule(ch *broker.Change) (v broker.Verdict, refused bool) {
+func (c *Config) carriesRule(ch *broker.Change) (v broker.Verdict, refused bool) {
 	first, second := ch.Kind == broker.KindDir, ch.Op == broker.OpExchange && ch.Over == broker.KindDir
 	if ch.Op != broker.OpRename && ch.Op != broker.OpExchange || !first && !second {
 		return v, false
 	}
-	from, ok := d.c.Policy.Stand(ch.Path)
-	to, ok2 := d.c.Policy.Stand(ch.To)
+	from, ok := c.Policy.Stand(ch.Path)
+	to, ok2 := c.Policy.Stand(ch.To)
 	if !ok || !ok2 {
-		return d.refusal(ch.Path, "no rule can be found for it", "default", ""), true
+		return refusal(ch.Path, "no rule can be found for it", "default", ""), true
 	}
 	if first {
-		v, refused = d.searchBelow(ch.Dir, ch.Name, Pair{from, to, ch.To})
+		v, refused = c.searchBelow(ch.Dir, ch.Name, Pair{from, to, ch.To})
 	}
 	if !refused && second {
-		v, refused = d.searchBelow(ch.ToDir, ch.ToName, Pair{to, from, ch.Path})
+		v, refused = c.searchBelow(ch.ToDir, ch.ToName, Pair{to, from, ch.Path})
 	}
 	return v, refused
 }
@@ -52,19 +52,19 @@ type opened struct {
 
 // searchBelow looks for a name below a directory that is about to move for which
 // the move makes a difference.
-func (d *Decider) searchBelow(at int, name string, p Pair) (v broker.Verdict, refused bool) {
+func (c *Config) searchBelow(at int, name string, p Pair) (v broker.Verdict, refused bool) {
 	hit, err := Below(at, name, p, func(p *Pair) bool { return !p.From.SameBelow(p.To) }, func(p *Pair) bool {
 		_, ok := parted(p.From.Decision(), p.To.Decision())
 		return ok
 	})
 	switch {
 	case err != nil:
-		return d.unsearched(hit.Name, err), true
+		return c.unsearched(hit.Name, err), true
 	case hit == nil:
 		return v, false
 	}
 	r, _ := parted(hit.From.Decision(), hit.To.Decision())
-	return byRule(d.refusal(hit.Name, "protected: "+RuleText(r)+", below what is moved", SourceOf(r), ""), r), true
+	return byRule(refusal(hit.Name, "protected: "+RuleText(r)+", below what is moved", SourceOf(r), ""), r), true
 }
 
 // Below goes through a directory until something is found, nil for nothing; with
@@ -135,7 +135,7 @@ func parted(from, to policy.Decision) (*policy.Rule, bool) {
 	return from.Rule, true
 }
 
-func (d *Decider) unsearched(at string, err error) broker.Verdict {
-	return d.refusal(at, "deny and protect rules may hold below what is moved, and it cannot be searched for them: "+err.Error()+
+func (c *Config) unsearched(at string, err error) broker.Verdict {
+	return refusal(at, "deny and protect rules may hold below what is moved, and it cannot be searched for them: "+err.Error()+
 		"; move what is in it, in smaller parts", "default", "")
 }

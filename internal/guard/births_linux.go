@@ -27,7 +27,7 @@ type births struct {
 }
 
 // Tell has each name that is listed told at once, those of before as well.
-func (d *Decider) Tell(tell func(at string)) {
+func (d *births) Tell(tell func(at string)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tell = tell
@@ -37,7 +37,7 @@ func (d *Decider) Tell(tell func(at string)) {
 }
 
 // More says whether there were more than [MaxListed].
-func (d *Decider) More() bool {
+func (d *births) More() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.more
@@ -47,7 +47,7 @@ func (d *Decider) More() bool {
 const MaxListed = 1000
 
 // bornAround gives the innermost git directory made inside that a path lies in, "" for none.
-func (d *Decider) bornAround(at string) string {
+func (d *births) bornAround(at string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for dir := path.Dir(at); len(d.born) > 0 && len(dir) > 1; dir = path.Dir(dir) {
@@ -60,7 +60,7 @@ func (d *Decider) bornAround(at string) string {
 
 // bornBelow says whether a directory is, or holds, a git directory made inside; old, whether
 // it may hold a directory of before the run.
-func (d *Decider) bornBelow(dir string) (born, old bool) {
+func (d *births) bornBelow(dir string) (born, old bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old = d.many
@@ -140,8 +140,8 @@ func (d *Decider) Made(ch *broker.Change) {
 }
 
 // complete finds a git directory that a new name has made one.
-func (d *Decider) complete(at string) {
-	rel := d.relative(at)
+func (d *facts) complete(at string) {
+	rel := d.c.relative(at)
 	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
 	for _, dir := range protect.Within(rel, d.folds(at)) {
 		full := path.Join(root, dir)
@@ -151,13 +151,13 @@ func (d *Decider) complete(at string) {
 	}
 }
 
-func (d *Decider) bears(dir string) bool {
+func (d *births) bears(dir string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.born[dir]
 }
 
-func (d *Decider) bear(dir string) {
+func (d *births) bear(dir string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.born) < MaxListed {
@@ -167,7 +167,7 @@ func (d *Decider) bear(dir string) {
 }
 
 // moved renames what is known below a directory.
-func (d *Decider) moved(from, to string, exchange bool) {
+func (d *births) moved(from, to string, exchange bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, m := range []map[string]bool{d.born, d.listed, d.came} {
@@ -192,7 +192,7 @@ func (d *Decider) moved(from, to string, exchange bool) {
 
 // list remembers what was made inside, or written to, and could run code later. In a git
 // directory only what is made counts: git's own commands write to what is there.
-func (d *Decider) list(ch *broker.Change, at string) {
+func (d *births) list(ch *broker.Change, at string) {
 	if ch.Asked {
 		return
 	}
@@ -206,13 +206,13 @@ func (d *Decider) list(ch *broker.Change, at string) {
 }
 
 // listAgain lists what was there, and has become something that runs code later.
-func (d *Decider) listAgain(at string) {
+func (d *births) listAgain(at string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.remember(at)
 }
 
-func (d *Decider) remember(at string) {
+func (d *births) remember(at string) {
 	if d.listed[at] {
 		return
 	}
@@ -229,7 +229,7 @@ func (d *Decider) remember(at string) {
 // inside, is still there, and is not as git's own commands leave it. Repositories
 // come first; a directory stands for what is in it. They are looked at when
 // nothing inside is alive any more.
-func (d *Decider) Names() []string {
+func (d *facts) Names() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	kept := make(map[string]bool)
@@ -264,9 +264,9 @@ func (d *Decider) Names() []string {
 
 // usual says whether something made inside is what git's own commands make: a
 // repository that can run nothing, or a pointer to one in the project's own.
-func (d *Decider) usual(at string) bool {
+func (d *facts) usual(at string) bool {
 	if d.born[at] {
-		return d.ordinary(at)
+		return d.c.ordinary(at)
 	}
 	if path.Base(at) != ".git" {
 		return false
@@ -291,24 +291,24 @@ func (d *Decider) usual(at string) bool {
 	if err != nil || !st.IsDir() || !(d.born[to] && path.Base(path.Dir(to)) == "worktrees") && (d.c.Git.Common == "" || !strings.HasPrefix(to, d.c.Git.Common+"/modules/") && !strings.HasPrefix(to, d.c.Git.Common+"/worktrees/")) {
 		return false
 	}
-	return !d.born[to] || d.ordinary(to) // one that was there is held
+	return !d.born[to] || d.c.ordinary(to) // one that was there is held
 }
 
 // Expected says whether a protected name that is there, and was not, is a piece
 // of a repository made inside that can run nothing.
-func (d *Decider) Expected(at string) bool {
+func (d *facts) Expected(at string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for dir := path.Dir(at); len(dir) > 1; dir = path.Dir(dir) {
 		if d.born[dir] {
-			return d.ordinary(dir)
+			return d.c.ordinary(dir)
 		}
 	}
 	return false
 }
 
 // ordinary says whether a git directory can run nothing by itself.
-func (d *Decider) ordinary(dir string) bool {
+func (c *Config) ordinary(dir string) bool {
 	hooks, err := os.ReadDir(dir + "/hooks")
 	if err != nil && !os.IsNotExist(err) {
 		return false
@@ -331,7 +331,7 @@ func (d *Decider) ordinary(dir string) bool {
 		if err != nil && !os.IsNotExist(err) {
 			return false
 		}
-		if err == nil && d.vetConfig(dir, text) != nil {
+		if err == nil && c.vetConfig(dir, text) != nil {
 			return false
 		}
 	}

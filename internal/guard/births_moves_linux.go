@@ -67,7 +67,7 @@ func (d *Decider) takes(ch *broker.Change, at string) string {
 		}
 	}
 	for _, tree := range d.ledSince(at) {
-		if why := d.runsAfter(tree, at, to); why != "" {
+		if why := d.c.runsAfter(tree, at, to); why != "" {
 			return why
 		}
 	}
@@ -86,7 +86,7 @@ func (d *Decider) takes(ch *broker.Change, at string) string {
 }
 
 // gitAround gives the outermost git directory that a path lies in, "" for none.
-func (d *Decider) gitAround(at string) string {
+func (d *facts) gitAround(at string) string {
 	fold := d.folds(at)
 	named, bare := "", ""
 	for dir := path.Dir(at); len(dir) > 1; dir = path.Dir(dir) {

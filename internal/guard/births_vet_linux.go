@@ -39,7 +39,7 @@ func (d *Decider) vetted(ch *broker.Change, at string) broker.Verdict {
 		name = strings.ToLower(name)
 	}
 	rule, _ := protect.Repository(name, false)
-	refused := d.refusal(at, "protected name: "+rule, "default", at)
+	refused := refusal(at, "protected name: "+rule, "default", at)
 	switch ch.Op {
 	case broker.OpUnlink, broker.OpRmdir, broker.OpChmod, broker.OpChown, broker.OpUtimes, broker.OpSetxattr, broker.OpIoctl:
 		return broker.Verdict{Allowed: true}
@@ -71,7 +71,7 @@ func (d *Decider) vet(at, name string, before, text []byte) error {
 	dir := path.Dir(at)
 	switch name {
 	case "config", "config.worktree":
-		if err := d.vetConfig(dir, text); err != nil || name != "config" {
+		if err := d.c.vetConfig(dir, text); err != nil || name != "config" {
 			return err
 		}
 		if rereads(d, dir, before, text) && len(indexesBelow(dir)) > 0 {
@@ -82,7 +82,7 @@ func (d *Decider) vet(at, name string, before, text []byte) error {
 		if to := strings.TrimRight(string(text), "\n"); to != "" && !slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(path.Clean(to), r) }) {
 			return fmt.Errorf("%q is no place of the project", to)
 		}
-		if link := d.linkTo(path.Clean(strings.TrimRight(string(text), "\n"))); link != "" {
+		if link := d.c.linkTo(path.Clean(strings.TrimRight(string(text), "\n"))); link != "" {
 			return fmt.Errorf("%q is a link", link)
 		}
 		return nil
@@ -114,7 +114,7 @@ type piece struct {
 // were made bit by bit, or broken for a while. What it holds by then is vetted, while
 // no other change is made.
 func (d *Decider) unnamed(ch *broker.Change, at string) (u piece) {
-	rel := d.relative(at)
+	rel := d.c.relative(at)
 	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
 	for _, dir := range protect.Within(rel, d.folds(at)) {
 		full := path.Join(root, dir)
@@ -169,13 +169,13 @@ func completing(dir, piece string) bool {
 }
 
 // vetConfig judges the configuration of a git directory that is made inside.
-func (d *Decider) vetConfig(dir string, text []byte) error {
-	return gitconf.VetNew(text, func(tree string) bool { return d.treeOf(dir, tree) }, true)
+func (c *Config) vetConfig(dir string, text []byte) error {
+	return gitconf.VetNew(text, func(tree string) bool { return c.treeOf(dir, tree) }, true)
 }
 
 // treeOf says whether a working tree, as written, may be that of a git directory: one of a
 // submodule, in the working tree of the repository around it, with no link on the way.
-func (d *Decider) treeOf(dir, tree string) bool {
+func (c *Config) treeOf(dir, tree string) bool {
 	around := ""
 	for at := dir; len(at) > 1; at = path.Dir(at) {
 		if path.Base(at) == ".git" {
@@ -183,10 +183,10 @@ func (d *Decider) treeOf(dir, tree string) bool {
 		}
 	}
 	to := path.Join(dir, tree)
-	if d.c.Git.Dir != d.c.Git.Common && pathname.Within(dir, d.c.Git.Dir) {
-		around = d.c.Project
+	if c.Git.Dir != c.Git.Common && pathname.Within(dir, c.Git.Dir) {
+		around = c.Project
 	}
-	if around == "" || d.leads(tree, dir) || d.linkTo(to) != "" || !strings.Contains(dir, "/modules/") || !pathname.Within(to, around) || to == around {
+	if around == "" || c.leads(tree, dir) || c.linkTo(to) != "" || !strings.Contains(dir, "/modules/") || !pathname.Within(to, around) || to == around {
 		return false
 	}
 	for at := to; at != around; at = path.Dir(at) {

@@ -56,15 +56,21 @@ type Config struct {
 // Decider decides changes by the policy, and by the names that make somebody run code
 // later, whether a rule speaks of them or not. It implements [broker.Decider].
 type Decider struct {
-	c        Config
-	named    *namedTargets
-	fold     map[string]bool       // roots whose file system compares names without case
-	folding  func(dir string) bool // [FoldsCase]
+	facts
 	starts   map[string]bool
 	hidden   hidden
-	cases    cases
-	began    time.Time
 	worktree *worktree
+}
+
+// facts are what a Decider knows of names, of repositories on the disk, and of what the run
+// has made.
+type facts struct {
+	c       Config
+	named   *namedTargets
+	fold    map[string]bool       // roots whose file system compares names without case
+	folding func(dir string) bool // [FoldsCase]
+	cases   cases
+	began   time.Time
 	*births
 }
 
@@ -79,8 +85,9 @@ func New(c Config) *Decider {
 	if c.MadeInside == nil {
 		c.MadeInside = func(string, broker.Inode) bool { return false }
 	}
-	d := &Decider{c: c, named: &namedTargets{start: c.Named, own: c.Git.Common, nested: make(map[string][]gitconf.Target), led: make(map[string][]gitconf.Target)}, folding: FoldsCase,
-		fold: make(map[string]bool), starts: make(map[string]bool), began: time.Now()}
+	named := &namedTargets{start: c.Named, own: c.Git.Common, nested: make(map[string][]gitconf.Target), led: make(map[string][]gitconf.Target)}
+	d := &Decider{starts: make(map[string]bool)}
+	d.facts = facts{c: c, named: named, folding: FoldsCase, fold: make(map[string]bool), began: time.Now()}
 	if c.With != nil {
 		d.births, d.worktree = c.With.births, c.With.worktree
 	} else {
@@ -101,30 +108,30 @@ func (d *Decider) Decide(ch *broker.Change) broker.Verdict {
 	if ch.Op == broker.OpExec {
 		return d.start(ch)
 	}
-	if at, reason := d.secretOf(ch); at != "" {
-		v := d.refusal(at, view.SecretPrefix+reason, "default", "")
+	if at, reason := d.c.secretOf(ch); at != "" {
+		v := refusal(at, view.SecretPrefix+reason, "default", "")
 		v.Hint = "--read " + at
 		return v
 	}
 	if ch.Op == broker.OpRead {
-		return d.reading(ch.Path)
+		return d.c.reading(ch.Path)
 	}
 	if at := d.hidden.of(ch); at != "" {
-		return d.refusal(at, view.SecretPrefix+secrets.Match(path.Dir(at), path.Base(at)).Reason, "default", at)
+		return refusal(at, view.SecretPrefix+secrets.Match(path.Dir(at), path.Base(at)).Reason, "default", at)
 	}
 	v := d.one(ch, ch.Path, ch.Op != broker.OpLink)
 	if !v.Allowed || ch.To == "" {
 		if v.Vet != nil && ch.To != "" {
-			return d.refusal(ch.Path, "protected name: it may be replaced, not moved away", "default", ch.Path)
+			return refusal(ch.Path, "protected name: it may be replaced, not moved away", "default", ch.Path)
 		}
 		return v
 	}
 	if v.Vet != nil {
-		return d.refusal(ch.Path, "protected name: it may be replaced, not moved away", "default", ch.Path)
+		return refusal(ch.Path, "protected name: it may be replaced, not moved away", "default", ch.Path)
 	}
 	if v := d.one(ch, ch.To, true); !v.Allowed {
 		return v
-	} else if below, refused := d.carriesRule(ch); refused {
+	} else if below, refused := d.c.carriesRule(ch); refused {
 		return below
 	} else {
 		return v
@@ -146,22 +153,22 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	if d.c.Restoring && l.Access == policy.Deny && l.Rule != nil && l.Rule.Source.Text == view.Unlooked {
 		l = d.c.Policy.Lookup(path.Dir(l.Rule.Path)) // a step took the right to read it; what was there is no secret by that
 	}
-	if ch.Op == broker.OpSymlink && d.leads(ch.Text, path.Dir(at)) {
-		return d.refusal(at, "it leads to where programs inside write unseen", "default", "")
+	if ch.Op == broker.OpSymlink && d.c.leads(ch.Text, path.Dir(at)) {
+		return refusal(at, "it leads to where programs inside write unseen", "default", "")
 	}
 	switch {
 	case l.Access == policy.Deny && ch.Op == broker.OpUnlink && slices.Contains(d.c.Secrets, at):
 		return broker.Verdict{Allowed: true} // what is gone tells nothing, and the history has it
 	case l.Access == policy.Deny:
 		if r := l.Rule; r != nil && r.Source.Layer == policy.LayerDefault && r.Path != "" {
-			return d.refusal(at, r.Source.Text, "default", r.Path)
+			return refusal(at, r.Source.Text, "default", r.Path)
 		}
-		return byRule(d.refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
+		return byRule(refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
 	case l.Protected:
-		return byRule(d.refusal(at, "protected: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
+		return byRule(refusal(at, "protected: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
 	case l.Access != policy.Write && !slices.ContainsFunc(d.c.Write, func(w string) bool { return pathname.Within(at, w) }):
-		return byRule(d.refusal(at, "read-only: "+RuleText(l.Rule), SourceOf(l.Rule), at), l.Rule)
-	case d.c.Exact || l.Access == policy.Write && d.granted(at, l.Rule): // one for reading says nothing of what a commit needs there
+		return byRule(refusal(at, "read-only: "+RuleText(l.Rule), SourceOf(l.Rule), at), l.Rule)
+	case d.c.Exact || l.Access == policy.Write && d.c.granted(at, l.Rule): // one for reading says nothing of what a commit needs there
 		return broker.Verdict{Allowed: true}
 	}
 	if opens(ch) {
@@ -169,25 +176,25 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	}
 	// A worktree may go, with the hooks in it.
 	goes := removes(ch) && slices.ContainsFunc(d.c.Trees, func(tree string) bool { return pathname.Within(at, tree) })
-	if of := d.second(ch, at); of != "" {
-		return d.refusal(at, "protected name: it is "+of+", too", "default", of)
+	if of := d.c.second(ch, at); of != "" {
+		return refusal(at, "protected name: it is "+of+", too", "default", of)
 	}
-	if g := d.guard(ch, at); g != nil && !goes {
-		return d.refusal(at, g.Source.Text, "default", g.Path)
+	if g := d.c.guard(ch, at); g != nil && !goes {
+		return refusal(at, g.Source.Text, "default", g.Path)
 	}
 	if (writes || ch.Op == broker.OpLink) && !d.c.Restoring {
 		if whose := d.worktree.foreign(ch, at, d.bears); whose != "" {
-			return d.refusal(at, "linked worktree: this is "+whose, "default", at)
+			return refusal(at, "linked worktree: this is "+whose, "default", at)
 		}
 		if d.worktree.packed(at) && ch.Op == broker.OpRename {
 			return broker.Verdict{Allowed: true, Vet: d.worktree.packs, Rule: "linked worktree", Source: "default", Hint: "--write " + at}
 		}
 	}
 	if g, t := d.target(ch, at); g != nil && !goes {
-		if v, ok := d.copies(ch, at, t); ok {
+		if v, ok := d.c.copies(ch, at, t); ok {
 			return v
 		}
-		return d.refusal(at, g.Source.Text, "default", g.Path)
+		return refusal(at, g.Source.Text, "default", g.Path)
 	}
 	if !writes {
 		// A second name would let a protected file be written under it.
@@ -197,7 +204,7 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 			rule, level = u.rule, u.level
 		}
 		if level == protect.Protected {
-			return d.refusal(at, "protected name: "+rule, "default", at)
+			return refusal(at, "protected name: "+rule, "default", at)
 		}
 		if v, is := d.gitFile(ch, at); is {
 			return v
@@ -213,7 +220,7 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	if hash, ok := d.rehashed(ch, at); ok && v.Allowed {
 		empties, err := otherwise(ch, path.Dir(at), hash)
 		if err != nil {
-			return d.refusal(at, "in a git directory: "+err.Error(), "default", at)
+			return refusal(at, "in a git directory: "+err.Error(), "default", at)
 		}
 		v.Alone, v.Empties = true, empties
 	}
@@ -223,19 +230,19 @@ func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 // granted says whether the user named the place, or one around it below the
 // root: that is a word about what lies there. A mount is none: it was named for
 // whatever project there is.
-func (d *Decider) granted(at string, r *policy.Rule) bool {
-	if r != nil && slices.ContainsFunc(d.c.Mounts, func(m policy.Source) bool { return m == r.Source }) {
+func (c *Config) granted(at string, r *policy.Rule) bool {
+	if r != nil && slices.ContainsFunc(c.Mounts, func(m policy.Source) bool { return m == r.Source }) {
 		return false
 	}
-	return r != nil && r.Path != "" && r.Source.Layer < policy.LayerProject && !slices.Contains(d.c.Roots, r.Path) && pathname.Within(at, r.Path)
+	return r != nil && r.Path != "" && r.Source.Layer < policy.LayerProject && !slices.Contains(c.Roots, r.Path) && pathname.Within(at, r.Path)
 }
 
 // guard finds an existing protected name that a change is of, or that it would
 // carry along.
-func (d *Decider) guard(ch *broker.Change, at string) *policy.Rule {
-	for i := range d.c.Guarded {
-		g := &d.c.Guarded[i]
-		if pathname.Within(at, g.Path) && !d.c.Configs(g.Path) || pathname.Within(g.Path, at) && at != g.Path && (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) {
+func (c *Config) guard(ch *broker.Change, at string) *policy.Rule {
+	for i := range c.Guarded {
+		g := &c.Guarded[i]
+		if pathname.Within(at, g.Path) && !c.Configs(g.Path) || pathname.Within(g.Path, at) && at != g.Path && (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) {
 			return g
 		}
 	}
@@ -245,10 +252,10 @@ func (d *Decider) guard(ch *broker.Change, at string) *policy.Rule {
 // reading decides an open for reading. Only patterns and hidden files of secrets are
 // decided here: what another rule hides by its path is a mount in the mirror too, and what
 // else is mounted in a root is the workspace's own.
-func (d *Decider) reading(at string) broker.Verdict {
-	l := d.c.Policy.Lookup(at)
-	if l.Access == policy.Deny && l.Rule != nil && (l.Rule.Glob != "" || slices.Contains(d.c.Secrets, at)) {
-		return byRule(d.refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
+func (c *Config) reading(at string) broker.Verdict {
+	l := c.Policy.Lookup(at)
+	if l.Access == policy.Deny && l.Rule != nil && (l.Rule.Glob != "" || slices.Contains(c.Secrets, at)) {
+		return byRule(refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), ""), l.Rule)
 	}
 	return broker.Verdict{Allowed: true}
 }
@@ -269,12 +276,12 @@ func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
 		why = "git would copy what a link leads to, see MERGE_RR"
 	}
 	if why != "" {
-		return d.refusal(at, "in a git directory: "+why, "default", at)
+		return refusal(at, "in a git directory: "+why, "default", at)
 	}
 	birth, born := d.birth(ch, at)
 	if carries(ch, at) {
-		if rule, ok := protect.Renamed(d.relative(at), d.folds(at)); ok && !(born && probe(ch, at)) && !d.returns(ch, at) {
-			return d.refusal(at, "protected name: "+rule, "default", at)
+		if rule, ok := protect.Renamed(d.c.relative(at), d.folds(at)); ok && !(born && probe(ch, at)) && !d.returns(ch, at) {
+			return refusal(at, "protected name: "+rule, "default", at)
 		}
 	}
 	if born {
@@ -312,7 +319,7 @@ func (d *Decider) byLevel(ch *broker.Change, at, rule string, level protect.Leve
 			return broker.Verdict{Allowed: true} // by this "git init" finds out whether modes are kept, and writes down what it found
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {
-			vet := d.worktree.vetConfig(at, d.vetChange(at))
+			vet := d.worktree.vetConfig(at, d.c.vetChange(at))
 			return broker.Verdict{Allowed: true, Vet: vet, Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename {
@@ -321,7 +328,7 @@ func (d *Decider) byLevel(ch *broker.Change, at, rule string, level protect.Leve
 		if v, is := movesTree(d, ch, at); is {
 			return v
 		}
-		return d.refusal(at, "protected name: "+rule, "default", at)
+		return refusal(at, "protected name: "+rule, "default", at)
 	case protect.Listed:
 		d.list(ch, at)
 		if d.folded(path.Base(at), at) == ".git" {
@@ -335,15 +342,15 @@ func (d *Decider) byLevel(ch *broker.Change, at, rule string, level protect.Leve
 var errPassword = errors.New("it holds a password, which is hidden inside and would be lost; a credential helper keeps one out of it")
 
 // vetChange judges a new configuration for one that was there.
-func (d *Decider) vetChange(at string) func(before, after []byte) error {
-	if slices.Contains(d.c.Passwords, at) {
+func (c *Config) vetChange(at string) func(before, after []byte) error {
+	if slices.Contains(c.Passwords, at) {
 		return func(_, _ []byte) error { return errPassword }
 	}
 	if !newGitDir(path.Dir(at)) || path.Base(path.Dir(at)) == ".git" || !strings.Contains(at, "/modules/") {
 		return gitconf.VetChange
 	}
 	return func(before, after []byte) error {
-		return gitconf.VetSubmodule(before, after, func(tree string) bool { return d.treeOf(path.Dir(at), tree) })
+		return gitconf.VetSubmodule(before, after, func(tree string) bool { return c.treeOf(path.Dir(at), tree) })
 	}
 }
 
@@ -355,23 +362,23 @@ func removes(ch *broker.Change) bool {
 // Removable says whether a protected name may be removed: what is gone runs
 // nothing, and its name stays protected. The project's own repository and what
 // is protected at the top of a root stay.
-func (d *Decider) Removable(at string) bool {
-	return !d.own(at) && !protect.AtTop(d.relative(at), d.folds(at))
+func (d *facts) Removable(at string) bool {
+	return !d.c.own(at) && !protect.AtTop(d.c.relative(at), d.folds(at))
 }
 
 // own says whether a path is in the project's own git directory, and not in the
 // part of another worktree or of a submodule.
-func (d *Decider) own(at string) bool {
-	if d.c.Git.Common == "" {
+func (c *Config) own(at string) bool {
+	if c.Git.Common == "" {
 		return false
 	}
-	if pathname.Within(at, d.c.Git.Dir) && d.c.Git.Dir != d.c.Git.Common {
+	if pathname.Within(at, c.Git.Dir) && c.Git.Dir != c.Git.Common {
 		return true
 	}
-	if !pathname.Within(at, d.c.Git.Common) {
+	if !pathname.Within(at, c.Git.Common) {
 		return false
 	}
-	part, _, _ := strings.Cut(strings.TrimPrefix(at[len(d.c.Git.Common):], "/"), "/")
+	part, _, _ := strings.Cut(strings.TrimPrefix(at[len(c.Git.Common):], "/"), "/")
 	return part != "worktrees" && part != "modules"
 }
 
@@ -392,16 +399,16 @@ func carries(ch *broker.Change, at string) bool {
 
 // name judges a path from its root, and from the file system's root: a git
 // directory may itself be a root, as that of a worktree is.
-func (d *Decider) name(at string) (string, protect.Level) {
-	rule, level := protect.Name(d.relative(at), d.folds(at))
+func (d *facts) name(at string) (string, protect.Level) {
+	rule, level := protect.Name(d.c.relative(at), d.folds(at))
 	if r, l := protect.Name(strings.TrimPrefix(at, "/"), d.folds(at)); l > level && (l == protect.Protected || d.c.Git.Common != "" && pathname.Within(at, d.c.Git.Common)) {
 		return r, l
 	}
 	return rule, level
 }
 
-func (d *Decider) relative(at string) string {
-	for _, r := range d.c.Roots {
+func (c *Config) relative(at string) string {
+	for _, r := range c.Roots {
 		if pathname.Within(at, r) {
 			return strings.TrimPrefix(strings.TrimPrefix(at, r), "/")
 		}
@@ -412,7 +419,7 @@ func (d *Decider) relative(at string) string {
 // folds says whether a name is compared without case: in the whole root, or in
 // a directory on the way that has a rule or a file system of its own. Those are
 // looked at only where it matters for the name.
-func (d *Decider) folds(at string) bool {
+func (d *facts) folds(at string) bool {
 	for _, r := range d.c.Roots {
 		if !pathname.Within(at, r) {
 			continue
@@ -430,7 +437,7 @@ func (d *Decider) folds(at string) bool {
 	return false
 }
 
-func (d *Decider) refusal(at, rule, source, write string) broker.Verdict {
+func refusal(at, rule, source, write string) broker.Verdict {
 	v := broker.Verdict{Rule: rule, Source: source, Hint: "leave out the rule"}
 	if write != "" {
 		v.Hint = "--write " + write

@@ -95,7 +95,7 @@ func TestHintOfRule(t *testing.T) {
 		}
 		d := New(Config{Policy: eff, Project: dir, Roots: []string{dir}})
 		for _, v := range []broker.Verdict{
-			d.reading(dir + "/a.pem"),
+			d.c.reading(dir + "/a.pem"),
 			d.Decide(&broker.Change{Op: broker.OpCreate, Path: dir + "/a.pem", Dir: -1, ToDir: -1}),
 		} {
 			if v.Allowed || v.Hint != want {

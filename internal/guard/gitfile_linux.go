@@ -32,7 +32,7 @@ const maxIndex = 64 << 20
 
 // judge says how a file is judged that has a name of git's, if it lies in a git directory.
 func (d *Decider) judge(at string) judged {
-	rel, fold := d.inLogs(at), d.folds(at)
+	rel, fold := d.c.inLogs(at), d.folds(at)
 	switch {
 	case protect.Index(rel, fold): // a branch may have that name, too
 		return judged{"the index", func(before, after []byte) error {
@@ -46,7 +46,7 @@ func (d *Decider) judge(at string) judged {
 	}
 	switch name, in := d.folded(path.Base(at), at), path.Base(path.Dir(at)); {
 	case strings.EqualFold(name, "MERGE_RR"):
-		return judged{"MERGE_RR", func(_, after []byte) error { return d.vetResolved(at, string(after)) }, maxVetted}
+		return judged{"MERGE_RR", func(_, after []byte) error { return d.c.vetResolved(at, string(after)) }, maxVetted}
 	case strings.EqualFold(in, "rebase-merge") && strings.EqualFold(name, "git-rebase-todo"):
 		return judged{"what a rebase is to do", func(before, after []byte) error { d.listRuns(at, before, after); return nil }, maxVetted}
 	case strings.EqualFold(in, "rebase-merge") && strings.EqualFold(name, "strategy"):
@@ -61,12 +61,12 @@ func (d *Decider) judge(at string) judged {
 
 // inLogs gives a path below its root; of what lies in a git directory that is called like
 // the one of logs, below that.
-func (d *Decider) inLogs(at string) string {
+func (c *Config) inLogs(at string) string {
 	low := strings.ToLower(at)
 	for end := len(at); ; {
 		i := strings.LastIndex(low[:end], "/logs/")
 		if i < 0 {
-			return d.relative(at)
+			return c.relative(at)
 		}
 		if _, err := os.Lstat(at[:i] + "/logs/objects"); err == nil && len(low) == len(at) {
 			return at[i+len("/logs/"):]
@@ -86,7 +86,7 @@ func (d *Decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 	kind := func(at string) string {
 		name := strings.ToLower(d.folded(path.Base(at), at))
 		switch {
-		case protect.Reference(d.inLogs(at)+"/x", d.folds(at)):
+		case protect.Reference(d.c.inLogs(at)+"/x", d.folds(at)):
 			return "refs"
 		case name == "rebase-merge" || name == "rebase-apply" || name == "sequencer":
 			return name
@@ -97,7 +97,7 @@ func (d *Decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 	if j.vet == nil && !(moves && kind(at) != "") || d.gitAround(at) == "" {
 		return broker.Verdict{}, false
 	}
-	v := d.refusal(at, "in a git directory: "+j.what, "default", at)
+	v := refusal(at, "in a git directory: "+j.what, "default", at)
 	switch ch.Op {
 	case broker.OpCreate, broker.OpOpen:
 		v.Allowed, v.Vet, v.Most = true, j.vet, j.most
@@ -123,7 +123,7 @@ func (d *Decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 }
 
 // listRuns tells of a list of what a rebase is to do if something new in it is run.
-func (d *Decider) listRuns(at string, before, after []byte) {
+func (d *facts) listRuns(at string, before, after []byte) {
 	was := make(map[string]bool)
 	for line := range strings.Lines(string(before)) {
 		was[line] = true
@@ -184,7 +184,7 @@ func ordinary[T string | []byte](name T) bool {
 
 // vetResolved judges the list of files of which git keeps how a conflict was resolved
 // (rerere): at the next commit it copies what they hold then into the repository.
-func (d *Decider) vetResolved(at, text string) error {
+func (c *Config) vetResolved(at, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (d *Decider) vetResolved(at, text string) error {
 	if path.Base(dir) == ".git" {
 		tree = path.Dir(dir)
 	}
-	if !slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(tree, r) }) {
+	if !slices.ContainsFunc(c.Roots, func(r string) bool { return pathname.Within(tree, r) }) {
 		return errors.New("git would copy what it names, and there is no working tree of it here")
 	}
 	for _, name := range resolvedNames(text) {
@@ -204,7 +204,7 @@ func (d *Decider) vetResolved(at, text string) error {
 			return err
 		}
 		full := tree + "/" + name
-		if link := d.linkTo(full); link != "" || d.c.Policy.Lookup(full).Access == policy.Deny || !unsecret(full) {
+		if link := c.linkTo(full); link != "" || c.Policy.Lookup(full).Access == policy.Deny || !unsecret(full) {
 			return fmt.Errorf("git would copy %q, which is a link or not to be read", name)
 		}
 	}
@@ -222,7 +222,7 @@ func resolvedNames(text string) (names []string) {
 
 // resolves says whether a change would put a link, or what may hold one, where git copies
 // a file from, see vetResolved.
-func (d *Decider) resolves(ch *broker.Change, at string) bool {
+func (d *facts) resolves(ch *broker.Change, at string) bool {
 	if !carries(ch, at) || ch.Op != broker.OpSymlink && ch.Kind != broker.KindSymlink && ch.Over != broker.KindSymlink && ch.Kind != broker.KindDir && ch.Over != broker.KindDir {
 		return false
 	}
@@ -240,8 +240,8 @@ func (d *Decider) resolves(ch *broker.Change, at string) bool {
 
 // isWorkingTree says whether a directory is a working tree, also one that may not be
 // searched: the project's own, one of its worktrees, one that was made inside.
-func (d *Decider) isWorkingTree(dir string) bool {
-	if isTree(dir) || d.c.Git.Common != "" && dir == d.treeOfOwn() || slices.Contains(d.c.Trees, dir) {
+func (d *facts) isWorkingTree(dir string) bool {
+	if isTree(dir) || d.c.Git.Common != "" && dir == d.c.treeOfOwn() || slices.Contains(d.c.Trees, dir) {
 		return true
 	}
 	d.mu.Lock()
@@ -250,11 +250,11 @@ func (d *Decider) isWorkingTree(dir string) bool {
 }
 
 // treeOfOwn is the working tree of the project's own git directory.
-func (d *Decider) treeOfOwn() string {
-	if path.Base(d.c.Git.Dir) == ".git" {
-		return path.Dir(d.c.Git.Dir)
+func (c *Config) treeOfOwn() string {
+	if path.Base(c.Git.Dir) == ".git" {
+		return path.Dir(c.Git.Dir)
 	}
-	return d.c.Project
+	return c.Project
 }
 
 // unsecret says whether a file has the name of no secret.

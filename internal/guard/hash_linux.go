@@ -26,7 +26,7 @@ var errHash = errors.New("it would change how long names of objects are, and the
 // hashOf gives how long names of objects are in the repository of a git directory, as its
 // configuration says. 0: that cannot be read. What is no git directory yet is taken for a
 // part of the one around it.
-func (d *Decider) hashOf(dir string) int {
+func (d *facts) hashOf(dir string) int {
 	if linked(dir) {
 		return hashIn(path.Dir(path.Dir(dir)))
 	}
@@ -120,7 +120,7 @@ func indexesBelow(dir string) (found []string) {
 
 // rehashed gives how long names of objects are once the file that says so is gone; false
 // for any other change, and where it makes no difference.
-func (d *Decider) rehashed(ch *broker.Change, at string) (hash int, ok bool) {
+func (d *facts) rehashed(ch *broker.Change, at string) (hash int, ok bool) {
 	if !removes(ch) && !(ch.Op == broker.OpRename && at == ch.Path) || d.c.Exactly || d.c.Restoring {
 		return 0, false
 	}

@@ -59,8 +59,8 @@ func vetIndex(text []byte, hash int, also func(gitconf.IndexEntry) error) error 
 // vetIndexOf judges the index of a git directory. What it has in another git directory, or
 // in what would become one with it, has to lie there already, or to have been in the index
 // before: else git writes it there when it checks out.
-func (d *Decider) vetIndexOf(dir string, before, after []byte) error {
-	hash, tree := d.hashOf(dir), d.checkedOutFrom(dir)
+func (d *facts) vetIndexOf(dir string, before, after []byte) error {
+	hash, tree := d.hashOf(dir), d.c.checkedOutFrom(dir)
 	places := make(map[string]*gitPlace)
 	err := vetIndex(after, hash, func(e gitconf.IndexEntry) error {
 		if tree == "" {
@@ -83,7 +83,7 @@ func (d *Decider) vetIndexOf(dir string, before, after []byte) error {
 			was = entriesOf(before, hash)
 		}
 		for _, e := range place.entries {
-			if !was[e] && !d.lies(tree+"/"+e.name, e, hash) {
+			if !was[e] && !d.c.lies(tree+"/"+e.name, e, hash) {
 				return fmt.Errorf("git would write to %q in a git directory", e.name)
 			}
 		}
@@ -94,7 +94,7 @@ func (d *Decider) vetIndexOf(dir string, before, after []byte) error {
 // indexedIn says why a directory in a working tree may not become a git directory, or what
 // is at from may not come to its place: there is an entry in the index for a file that git
 // acts on, and git would write it there.
-func (d *Decider) indexedIn(dir, from string) error {
+func (d *facts) indexedIn(dir, from string) error {
 	for tree := path.Dir(dir); len(tree) > 1; tree = path.Dir(tree) {
 		if !isTree(tree) {
 			continue
@@ -111,7 +111,7 @@ func (d *Decider) indexedIn(dir, from string) error {
 		if err := vetIndex(text, hash, func(e gitconf.IndexEntry) error {
 			name, below := strings.CutPrefix(string(e.Name), in)
 			if below && controls(name, func(of string) bool { return from == dir || protect.BareRepository(holds(path.Join(from, of), "")) }) &&
-				!d.lies(from+"/"+name, indexEntry{object: string(e.Object), mode: e.Mode}, hash) {
+				!d.c.lies(from+"/"+name, indexEntry{object: string(e.Object), mode: e.Mode}, hash) {
 				return fmt.Errorf("git would write to %q in it", name)
 			}
 			return nil
@@ -139,14 +139,14 @@ func controls(name string, gits func(of string) bool) bool {
 
 // checkedOutFrom gives the working tree that git writes to by the index of a git directory,
 // "" where there is none.
-func (d *Decider) checkedOutFrom(dir string) string {
+func (c *Config) checkedOutFrom(dir string) string {
 	switch tree := gitdir.TreeOf(dir); {
 	case tree != "":
 		return tree
 	case path.Base(dir) == ".git":
 		return path.Dir(dir)
-	case d.c.Git.Dir != "" && dir == d.c.Git.Dir:
-		return d.c.Project
+	case c.Git.Dir != "" && dir == c.Git.Dir:
+		return c.Project
 	}
 	return ""
 }
@@ -198,8 +198,8 @@ func entriesOf(text []byte, hash int) map[indexEntry]bool {
 // lies says whether a file is what an entry of an index says: git leaves it as it is.
 // Objects are named as in gitformat-pack(5): by the hash of "blob", the length and the
 // content.
-func (d *Decider) lies(at string, e indexEntry, length int) bool {
-	if e.mode&unix.S_IFMT != unix.S_IFREG || d.linkTo(at) != "" {
+func (c *Config) lies(at string, e indexEntry, length int) bool {
+	if e.mode&unix.S_IFMT != unix.S_IFREG || c.linkTo(at) != "" {
 		return false
 	}
 	f, err := os.OpenFile(at, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)

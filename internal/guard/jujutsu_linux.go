@@ -25,7 +25,7 @@ func jujutsu(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) {
 	if !repo && !target && !store || ch.Asked || d.c.Exactly || d.c.Restoring {
 		return broker.Verdict{}, false
 	}
-	v := d.refusal(at, "protected name: it leads Jujutsu elsewhere", "default", at)
+	v := refusal(at, "protected name: it leads Jujutsu elsewhere", "default", at)
 	switch ch.Op {
 	case broker.OpMkdir, broker.OpUnlink, broker.OpRmdir, broker.OpChmod, broker.OpChown, broker.OpUtimes, broker.OpSetxattr, broker.OpIoctl:
 		return broker.Verdict{}, false
@@ -38,7 +38,7 @@ func jujutsu(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) {
 		v.Allowed = target && ch.Kind == broker.KindFile
 	}
 	switch {
-	case repo && strings.Contains(d.relative(at), "/.jj/"):
+	case repo && strings.Contains(d.c.relative(at), "/.jj/"):
 		d.list(ch, at) // as its configuration would be
 		return broker.Verdict{}, false
 	case v.Allowed:
@@ -57,7 +57,7 @@ func gitTarget(d *Decider, store, to string) error {
 	if !path.IsAbs(to) {
 		to = store + "/" + to
 	}
-	if to = path.Clean(to); tree == d.treeOfOwn() && (to == d.c.Git.Dir || to == d.c.Git.Common) {
+	if to = path.Clean(to); tree == d.c.treeOfOwn() && (to == d.c.Git.Dir || to == d.c.Git.Common) {
 		return nil // what that names is held
 	}
 	return d.points(tree, "", "gitdir: "+to)

@@ -18,7 +18,7 @@ const maxMoved = 20_000
 
 // leaves says whether a repository in a directory that is moved names something by where it
 // is: from there it would name what is in that place later. "" where none does.
-func (d *Decider) leaves(dir, to string) (why string) {
+func (d *facts) leaves(dir, to string) (why string) {
 	left := maxMoved
 	_ = filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
 		switch left--; {
@@ -35,7 +35,7 @@ func (d *Decider) leaves(dir, to string) (why string) {
 				return filepath.SkipAll
 			}
 		}
-		if why = d.runsAfter(in, dir, to); why != "" {
+		if why = d.c.runsAfter(in, dir, to); why != "" {
 			return filepath.SkipAll
 		}
 		if e.IsDir() {
@@ -81,7 +81,7 @@ func isBare(config []byte) bool {
 
 // runsThere says what git would run in a directory at once if a .git file led from it to a
 // repository, nil for nothing. From then on that is held, though the file is yet to be written.
-func (d *Decider) runsThere(dir, to string) error {
+func (d *facts) runsThere(dir, to string) error {
 	var list []gitconf.Target
 	for _, r := range ledTo(to, dir, d.c.Git.Common) {
 		for _, t := range targetsIn(r, dir) {
@@ -100,7 +100,7 @@ func (d *Decider) runsThere(dir, to string) error {
 }
 
 // ledSince gives the directories in one that got a .git inside.
-func (d *Decider) ledSince(dir string) (trees []string) {
+func (d *births) ledSince(dir string) (trees []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for at := range d.listed {
@@ -113,7 +113,7 @@ func (d *Decider) ledSince(dir string) (trees []string) {
 
 // runsAfter says what git would run in a tree once a directory around it is moved: a
 // relative .git file leads to another repository then. "" for nothing.
-func (d *Decider) runsAfter(tree, dir, to string) string {
+func (c *Config) runsAfter(tree, dir, to string) string {
 	st, err := os.Lstat(tree + "/.git")
 	if err != nil || !st.Mode().IsRegular() {
 		return ""
@@ -128,7 +128,7 @@ func (d *Decider) runsAfter(tree, dir, to string) string {
 	if content, _ := gitdir.ReadSmall(tree + "/.git"); strings.HasPrefix(content, "gitdir: /") {
 		return "" // it leads there still, and what that names was held
 	}
-	for _, r := range ledTo(after, moved, d.c.Git.Common) {
+	for _, r := range ledTo(after, moved, c.Git.Common) {
 		for _, t := range targetsIn(r, moved) {
 			if pathname.Within(t.Path, moved) && isThere(tree+t.Path[len(moved):]) {
 				return "git would run, or read, " + t.Path

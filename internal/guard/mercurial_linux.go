@@ -31,7 +31,7 @@ func mercurial(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) 
 	if !strings.Contains(low+"/", "/.hg/") {
 		return broker.Verdict{}, false
 	}
-	v := d.refusal(at, "protected name: it makes Mercurial run programs or write elsewhere", "default", at)
+	v := refusal(at, "protected name: it makes Mercurial run programs or write elsewhere", "default", at)
 	vet := hgFile(d, low, path.Dir(at))
 	v.Most = maxIndex // a journal may have a line for each file
 	switch {
@@ -126,7 +126,7 @@ func hgSettings(d *Decider, dir, before, after string) error {
 		switch {
 		case slices.Contains(was, e):
 		case e.section == "ui" && e.key == "username", e.section == "phases":
-		case e.section == "paths" && !d.leads(e.value, path.Dir(dir)):
+		case e.section == "paths" && !d.c.leads(e.value, path.Dir(dir)):
 		default:
 			return fmt.Errorf("hg would act by %q in the section %q", e.key, e.section)
 		}
@@ -169,7 +169,7 @@ func hgShared(d *Decider, dir, to string) error {
 		to = dir + "/" + to
 	}
 	to = path.Clean(to)
-	if path.Base(to) != ".hg" || !slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(to, r) }) || d.linkTo(to) != "" {
+	if path.Base(to) != ".hg" || !slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(to, r) }) || d.c.linkTo(to) != "" {
 		return fmt.Errorf("%q is no repository of the project", to)
 	}
 	return nil

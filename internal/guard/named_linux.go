@@ -37,7 +37,7 @@ type namedTargets struct {
 
 // target finds a target that a change would make, replace or bring to its place, and the
 // rule of it.
-func (d *Decider) target(ch *broker.Change, at string) (*policy.Rule, *gitconf.Target) {
+func (d *facts) target(ch *broker.Change, at string) (*policy.Rule, *gitconf.Target) {
 	if ch.Op == broker.OpRename && ch.Kind == broker.KindDir && at == ch.To || ch.Op == broker.OpExchange {
 		d.named.forget()
 	}
@@ -198,15 +198,15 @@ func ofReference(rel string) bool {
 // waits says whether a file is one that git would run by its name, as the user's own
 // configuration says, if there were a repository; in is where that would begin. What the
 // project has under the same name may be there.
-func (d *Decider) waits(at, in string) bool {
+func (d *facts) waits(at, in string) bool {
 	return slices.ContainsFunc(d.named.start, func(t gitconf.Target) bool {
 		dir, ok := strings.CutSuffix(at, "/"+t.Rest)
-		return ok && t.Rest != "" && !t.Near && pathname.Within(dir, in) && !sameText(at, d.treeOfOwn()+"/"+t.Rest)
+		return ok && t.Rest != "" && !t.Near && pathname.Within(dir, in) && !sameText(at, d.c.treeOfOwn()+"/"+t.Rest)
 	})
 }
 
 // waitsIn gives such a file that starts in a directory itself, "" for none.
-func (d *Decider) waitsIn(dir string) string {
+func (d *facts) waitsIn(dir string) string {
 	for i := range d.named.start {
 		at := dir + "/" + d.named.start[i].Rest
 		if st, err := os.Lstat(at); err == nil && !st.IsDir() && d.waits(at, dir) {
@@ -219,12 +219,12 @@ func (d *Decider) waitsIn(dir string) string {
 // copies decides a change of a target in another working tree of the repository, false
 // where it is refused: what is there may go, or become what the same name of the project
 // is, which git checks out.
-func (d *Decider) copies(ch *broker.Change, at string, t *gitconf.Target) (broker.Verdict, bool) {
+func (c *Config) copies(ch *broker.Change, at string, t *gitconf.Target) (broker.Verdict, bool) {
 	i := strings.Index(strings.ToLower(at)+"/", "/"+strings.ToLower(t.Rest)+"/")
-	if t.Path != "" || !t.Near || i < 0 || at[:i] == d.treeOfOwn() {
+	if t.Path != "" || !t.Near || i < 0 || at[:i] == c.treeOfOwn() {
 		return broker.Verdict{}, false
 	}
-	like := d.treeOfOwn() + at[i:]
+	like := c.treeOfOwn() + at[i:]
 	st, err := os.Lstat(like)
 	switch ch.Op {
 	case broker.OpUnlink, broker.OpRmdir:
@@ -237,7 +237,7 @@ func (d *Decider) copies(ch *broker.Change, at string, t *gitconf.Target) (broke
 		if err != nil || !st.Mode().IsRegular() || ch.Op == broker.OpRename && (at != ch.To || ch.Kind != broker.KindFile) {
 			break
 		}
-		v := d.refusal(at, RuleOf(t, at).Source.Text, "default", at)
+		v := refusal(at, RuleOf(t, at).Source.Text, "default", at)
 		v.Allowed, v.Vet = true, func(_, after []byte) error {
 			if text, err := gitdir.Read(like, maxVetted); err != nil || len(after) > 0 && string(text) != string(after) {
 				return fmt.Errorf("it would not be what %s is", like)
@@ -251,8 +251,8 @@ func (d *Decider) copies(ch *broker.Change, at string, t *gitconf.Target) (broke
 
 // strange gives something in a directory that git would run if that became a working tree
 // of the repository, and that is not what the project has there; "" for nothing.
-func (d *Decider) strange(dir string) string {
-	if dir == d.treeOfOwn() {
+func (d *facts) strange(dir string) string {
+	if dir == d.c.treeOfOwn() {
 		return ""
 	}
 	for i := range d.named.start {
@@ -266,7 +266,7 @@ func (d *Decider) strange(dir string) string {
 			if gitdir.IsMissing(err) && at == dir+"/"+t.Rest {
 				return nil
 			}
-			if left--; left < 0 || err != nil || !e.IsDir() && !sameText(at, d.treeOfOwn()+at[len(dir):]) {
+			if left--; left < 0 || err != nil || !e.IsDir() && !sameText(at, d.c.treeOfOwn()+at[len(dir):]) {
 				found = at
 				return filepath.SkipAll
 			}
@@ -288,7 +288,7 @@ func sameText(a, b string) bool {
 
 // madeSince says whether a directory was made after the run began, false where the file
 // system keeps no such time.
-func (d *Decider) madeSince(dir string) bool {
+func (d *facts) madeSince(dir string) bool {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
 	return err == nil && st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).After(d.began)

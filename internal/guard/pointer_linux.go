@@ -15,38 +15,38 @@ import (
 
 // pointer decides a change of a ".git". One that is no directory says where the repository
 // is, and a program inside writes in places where no change is decided.
-func (d *Decider) pointer(ch *broker.Change, at string) broker.Verdict {
+func (d *facts) pointer(ch *broker.Change, at string) broker.Verdict {
 	switch {
 	case d.c.Restoring || ch.Asked:
 	case ch.Op == broker.OpMkdir:
 		if waits := d.waitsIn(path.Dir(at)); waits != "" {
-			return d.refusal(at, "protected name: .git: git would run "+waits, "default", at)
+			return refusal(at, "protected name: .git: git would run "+waits, "default", at)
 		}
 	case ch.Op == broker.OpCreate, ch.Op == broker.OpOpen && ch.Kind == broker.KindFile, ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindFile:
-		v := d.refusal(at, "protected name: .git", "default", at)
+		v := refusal(at, "protected name: .git", "default", at)
 		v.Allowed, v.Vet = true, func(before, after []byte) error { return d.points(path.Dir(at), string(before), string(after)) }
 		return v
 	case ch.Op == broker.OpLink, ch.Op == broker.OpExchange && (ch.Kind != ch.Over || ch.Kind == broker.KindFile):
-		return d.refusal(at, "protected name: .git: a repository or what leads to one", "default", at)
+		return refusal(at, "protected name: .git: a repository or what leads to one", "default", at)
 	}
 	return broker.Verdict{Allowed: true}
 }
 
 // points says why a file of a directory may not lead where it does, as in
 // gitrepository-layout(5).
-func (d *Decider) points(dir, before, text string) error {
+func (d *facts) points(dir, before, text string) error {
 	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
 	if !ok {
 		return nil // git takes no other form
 	}
-	if d.leads(to, dir) {
+	if d.c.leads(to, dir) {
 		return fmt.Errorf("%q is where only this run writes", to)
 	}
 	if !path.IsAbs(to) {
 		to = dir + "/" + to
 	}
 	to = path.Clean(to)
-	if link := d.linkTo(to); link != "" {
+	if link := d.c.linkTo(to); link != "" {
 		return fmt.Errorf("%q is a link", link)
 	}
 	names, err := gitdir.Read(to+"/MERGE_RR", maxVetted)
@@ -55,7 +55,7 @@ func (d *Decider) points(dir, before, text string) error {
 	}
 	if len(names) > 0 {
 		for _, name := range resolvedNames(string(names)) {
-			if link := d.linkTo(path.Join(dir, name)); link != "" || inTree(name) != nil {
+			if link := d.c.linkTo(path.Join(dir, name)); link != "" || inTree(name) != nil {
 				return fmt.Errorf("git would copy %q, which is a link", name)
 			}
 		}
@@ -76,8 +76,8 @@ func (d *Decider) points(dir, before, text string) error {
 }
 
 // linkTo gives the first link on the way from a root to a path, "" for none.
-func (d *Decider) linkTo(to string) string {
-	for _, r := range d.c.Roots {
+func (c *Config) linkTo(to string) string {
+	for _, r := range c.Roots {
 		if !pathname.Within(to, r) {
 			continue
 		}
@@ -96,19 +96,19 @@ func (d *Decider) linkTo(to string) string {
 // leads says whether a path, as written in a directory, leads into the state directory.
 // A project's part of it has a name that only it has, so that no way there, through
 // whatever links, is without one.
-func (d *Decider) leads(text, dir string) bool {
-	if d.c.State == "" {
+func (c *Config) leads(text, dir string) bool {
+	if c.State == "" {
 		return false
 	}
 	for part := range strings.SplitSeq(text, "/") {
-		if d.c.Private(part) {
+		if c.Private(part) {
 			return true
 		}
 	}
 	if !path.IsAbs(text) {
 		text = dir + "/" + text
 	}
-	return pathname.Within(path.Clean(text), d.c.State)
+	return pathname.Within(path.Clean(text), c.State)
 }
 
 // returns says whether a rename gives a repository that was made inside its name again:
@@ -119,7 +119,7 @@ func (d *Decider) returns(ch *broker.Change, at string) bool {
 
 // odd says why something that is neither file nor directory may not be made: git outside
 // would wait for a process to write to it, or believe what listens at a socket. "" for all others.
-func (d *Decider) odd(ch *broker.Change, at string) string {
+func (d *facts) odd(ch *broker.Change, at string) string {
 	brings := ch.Op == broker.OpMknod || ch.Op == broker.OpBind || (ch.Op == broker.OpRename || ch.Op == broker.OpLink) && at == ch.To && ch.Kind == broker.KindOther || ch.Op == broker.OpExchange && (ch.Kind == broker.KindOther || ch.Over == broker.KindOther)
 	if !brings || d.c.Exactly {
 		return ""
@@ -138,7 +138,7 @@ func (d *Decider) odd(ch *broker.Change, at string) string {
 }
 
 // folded gives a name in the form in which it is compared.
-func (d *Decider) folded(name, at string) string {
+func (d *facts) folded(name, at string) string {
 	if rule, ok := protect.Component(name, d.folds(at)); ok && strings.HasPrefix(rule, ".git:") {
 		return ".git"
 	}

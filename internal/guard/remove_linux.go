@@ -24,7 +24,7 @@ func opens(ch *broker.Change) bool {
 // "git worktree move" and "git worktree repair" write there. A worktree stays in the
 // project; false for any other change.
 func movesTree(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) {
-	if path.Base(at) != "gitdir" || path.Base(path.Dir(path.Dir(at))) != "worktrees" || d.own(at) {
+	if path.Base(at) != "gitdir" || path.Base(path.Dir(path.Dir(at))) != "worktrees" || d.c.own(at) {
 		return broker.Verdict{}, false
 	}
 	switch ch.Op {
@@ -36,7 +36,7 @@ func movesTree(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) 
 	default:
 		return broker.Verdict{}, false
 	}
-	v := d.refusal(at, "protected name: git finds a worktree by it", "default", at)
+	v := refusal(at, "protected name: git finds a worktree by it", "default", at)
 	v.Allowed, v.Vet = true, func(before, after []byte) error {
 		if err := d.vet(at, "gitdir", nil, before); err != nil {
 			return fmt.Errorf("it was outside of the project: %w", err)

@@ -8,8 +8,8 @@ import (
 )
 
 // second gives the protected file of which a change writes to another name, "" for none.
-func (d *Decider) second(ch *broker.Change, at string) string {
-	if len(d.c.Seconds) == 0 || d.c.Exactly {
+func (c *Config) second(ch *broker.Change, at string) string {
+	if len(c.Seconds) == 0 || c.Exactly {
 		return ""
 	}
 	switch ch.Op {
@@ -22,7 +22,7 @@ func (d *Decider) second(ch *broker.Change, at string) string {
 	if in == (broker.Inode{}) && ch.Pinned > 0 && unix.Fstat(ch.Pinned, &st) == nil {
 		in = broker.Inode{Dev: st.Dev, Ino: st.Ino}
 	}
-	if of := d.c.Seconds[in]; of != "" && !pathname.Within(at, of) {
+	if of := c.Seconds[in]; of != "" && !pathname.Within(at, of) {
 		return of
 	}
 	return ""

@@ -25,28 +25,28 @@ import (
 
 // secretOf gives the path of a change at which there is a secret, and why it is one; "" for
 // none. What a command of this run made is its own.
-func (d *Decider) secretOf(ch *broker.Change) (at, reason string) {
-	if !d.c.Strict || removes(ch) { // what is gone tells nothing
+func (c *Config) secretOf(ch *broker.Change) (at, reason string) {
+	if !c.Strict || removes(ch) { // what is gone tells nothing
 		return "", ""
 	}
 	if ch.Kind == broker.KindFile || ch.Op == broker.OpLink {
-		if reason, ok := d.isSecret(ch.Path, ch.Dir, ch.Name, ch.Pinned); ok {
+		if reason, ok := c.isSecret(ch.Path, ch.Dir, ch.Name, ch.Pinned); ok {
 			return ch.Path, reason
 		}
 	}
 	if ch.Op == broker.OpExchange && ch.Over == broker.KindFile {
-		if reason, ok := d.isSecret(ch.To, ch.ToDir, ch.ToName, 0); ok {
+		if reason, ok := c.isSecret(ch.To, ch.ToDir, ch.ToName, 0); ok {
 			return ch.To, reason
 		}
 	}
 	moves := ch.Op == broker.OpRename || ch.Op == broker.OpExchange
 	if moves && ch.Kind == broker.KindDir {
-		if at, reason := d.sheltered(ch.Path, ch.To); at != "" {
+		if at, reason := c.sheltered(ch.Path, ch.To); at != "" {
 			return at, reason
 		}
 	}
 	if ch.Op == broker.OpExchange && ch.Over == broker.KindDir {
-		return d.sheltered(ch.To, ch.Path)
+		return c.sheltered(ch.To, ch.Path)
 	}
 	return "", ""
 }
@@ -56,9 +56,9 @@ const maxSheltered = 20_000
 
 // sheltered gives a secret in a directory that a rename brings to where it would be shown;
 // "" for none.
-func (d *Decider) sheltered(from, to string) (at, reason string) {
-	below := func(path string) string { return strings.TrimPrefix(path, d.c.Project+"/") }
-	if !pathname.Within(to, d.c.Project) || !view.Sheltered(below(to)) || view.Sheltered(below(from)) {
+func (c *Config) sheltered(from, to string) (at, reason string) {
+	below := func(path string) string { return strings.TrimPrefix(path, c.Project+"/") }
+	if !pathname.Within(to, c.Project) || !view.Sheltered(below(to)) || view.Sheltered(below(from)) {
 		return "", ""
 	}
 	seen := 0
@@ -74,7 +74,7 @@ func (d *Decider) sheltered(from, to string) (at, reason string) {
 			return err
 		}
 		defer unix.Close(pin)
-		if why, ok := d.isSecret(path, 0, "", pin); ok {
+		if why, ok := c.isSecret(path, 0, "", pin); ok {
 			at, reason = path, why
 			return filepath.SkipAll
 		}
@@ -101,16 +101,16 @@ func justChanged(fd int) bool {
 
 // isSecret judges a file by its path and by what it holds. It is the one that is pinned,
 // or that has a name in a directory.
-func (d *Decider) isSecret(at string, dir int, name string, pinned int) (reason string, ok bool) {
-	rel, inside := strings.CutPrefix(at, d.c.Project+"/")
+func (c *Config) isSecret(at string, dir int, name string, pinned int) (reason string, ok bool) {
+	rel, inside := strings.CutPrefix(at, c.Project+"/")
 	if !inside {
 		return "", false
 	}
-	l := d.c.Policy.Lookup(at)
+	l := c.Policy.Lookup(at)
 	switch own := l.Rule != nil && l.Rule.Path == at; {
 	case own && l.Access == policy.Deny && l.Rule.Source.Layer == policy.LayerDefault:
 		return strings.TrimPrefix(l.Rule.Source.Text, view.SecretPrefix), true // it is masked; what the host puts in its place is not, for a moment
-	case own, d.granted(at, l.Rule):
+	case own, c.granted(at, l.Rule):
 		return "", false // a rule of its own says what becomes of it
 	}
 	open := func() (int, error) {
@@ -143,7 +143,7 @@ func (d *Decider) isSecret(at string, dir int, name string, pinned int) (reason 
 	var st unix.Stat_t
 	switch {
 	case pinned > 0 && unix.Fstat(pinned, &st) == nil, dir > 0 && unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil:
-		return reason, !d.c.MadeInside(at, broker.Inode{Dev: st.Dev, Ino: st.Ino})
+		return reason, !c.MadeInside(at, broker.Inode{Dev: st.Dev, Ino: st.Ino})
 	}
 	return reason, true
 }

@@ -91,7 +91,7 @@ func (n *session) affected(steps []uint64) map[uint64][]json.RawMessage {
 	defer cancel()
 	out := map[uint64][]json.RawMessage{}
 	if len(steps) > 1 {
-		if list, err := n.shown(ctx, historyop.Of{}, steps...); err == nil {
+		if list, err := n.steps().shown(ctx, historyop.Of{}, steps...); err == nil {
 			for _, one := range list {
 				out[one.Step] = pathsOf(one)
 			}
@@ -99,7 +99,7 @@ func (n *session) affected(steps []uint64) map[uint64][]json.RawMessage {
 		}
 	}
 	for _, number := range steps {
-		if list, err := n.shown(ctx, historyop.Of{}, number); err == nil && len(list) == 1 {
+		if list, err := n.steps().shown(ctx, historyop.Of{}, number); err == nil && len(list) == 1 {
 			out[number] = pathsOf(list[0])
 		}
 	}

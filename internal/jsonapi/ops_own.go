@@ -134,7 +134,7 @@ func redo(ctx context.Context, c *call, in redoIn) (rollbackOut, error) {
 
 // redoable is how many undos can be taken back.
 func (n *session) redoable(ctx context.Context) (count int, err error) {
-	list, err := listSteps(ctx, n, historyop.ListRequest{All: true})
+	list, err := listSteps(ctx, n.steps(), historyop.ListRequest{All: true})
 	for _, s := range list {
 		if s.Kind == "undo" && s.UndoneBy == 0 {
 			count++
@@ -157,7 +157,7 @@ func show(ctx context.Context, c *call, in showIn) (showOut, error) {
 	if err != nil {
 		return out, err
 	}
-	list, err := n.shown(ctx, n.tells(), in.Step)
+	list, err := n.steps().shown(ctx, n.steps().tells(), in.Step)
 	if err != nil || len(list) == 0 {
 		return out, err
 	}
@@ -178,7 +178,7 @@ func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
 	if err != nil {
 		return diffOut{}, err
 	}
-	req := historyop.DiffRequest{Of: n.tells()}
+	req := historyop.DiffRequest{Of: n.steps().tells()}
 	if in.Steps != "" {
 		req.Steps = []string{in.Steps}
 	}

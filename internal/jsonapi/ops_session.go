@@ -166,7 +166,7 @@ func (n *session) status(ctx context.Context, out statusOut) (statusOut, error) 
 		out.Waiting = append(out.Waiting, approvalSaid(&list[i]))
 	}
 	for _, d := range n.dirs {
-		steps, err := n.undoable(ctx, d.path)
+		steps, err := n.steps().undoable(ctx, d.path)
 		if err != nil {
 			return out, err
 		}

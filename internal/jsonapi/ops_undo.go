@@ -94,7 +94,7 @@ type undone struct {
 // takeBack makes an undo or a redo. What is in the way is an error of its own kind.
 func (n *session) takeBack(ctx context.Context, in historyop.UndoRequest) (undone, error) {
 	var out undone
-	in.Of, in.Write = n.tells(), n.roots()
+	in.Of, in.Write = n.steps().tells(), n.roots()
 	if !in.DryRun {
 		n.begun.Add(1)
 	}
@@ -117,7 +117,7 @@ func (n *session) takeBack(ctx context.Context, in historyop.UndoRequest) (undon
 
 // tells is the history of the project, of which the session may know what its workspace
 // shows, and no more.
-func (n *session) tells() historyop.Of { return historyop.Of{TellAs: n.entry.ID} }
+func (p *pastSteps) tells() historyop.Of { return historyop.Of{TellAs: p.entry.ID} }
 
 // told is what a response says of it; lists are never null.
 func (u undone) told(crossed int) rollbackOut {
@@ -246,7 +246,7 @@ func undoHistory(ctx context.Context, c *call, in historyIn) (historyOut, error)
 	if d != nil {
 		path = d.path
 	}
-	list, err := n.history(ctx, path)
+	list, err := n.steps().history(ctx, path)
 	if err != nil {
 		return out, err
 	}

@@ -142,7 +142,7 @@ func (o *outside) goesOn(open bool) {
 
 // barriers are what would be in the way of taking everything back, and what that would do.
 func (n *session) barriers(ctx context.Context) ([]map[string]any, undone, error) {
-	all, err := n.history(ctx, "")
+	all, err := n.steps().history(ctx, "")
 	open := slices.ContainsFunc(all, func(s historyop.Step) bool { return s.State == "running" })
 	steps := undoable(all)
 	if err != nil || len(steps) == 0 {
@@ -150,7 +150,7 @@ func (n *session) barriers(ctx context.Context) ([]map[string]any, undone, error
 	}
 	would, err := n.takeBack(ctx, historyop.UndoRequest{DryRun: true, Count: min(len(steps), maxLooked)})
 	if d := (*api.Denial)(nil); errors.As(err, &d) && ctx.Err() == nil {
-		if again, e := n.undoable(ctx, ""); e == nil && len(again) != len(steps) {
+		if again, e := n.steps().undoable(ctx, ""); e == nil && len(again) != len(steps) {
 			return nil, undone{open: true}, nil // steps went meanwhile: it is looked again
 		}
 	}
@@ -163,7 +163,7 @@ func (n *session) barriers(ctx context.Context) ([]map[string]any, undone, error
 		if s.State != "running" {
 			continue
 		}
-		changes, _, err := n.changes(ctx, s.Step)
+		changes, _, err := n.steps().changes(ctx, s.Step)
 		if err != nil {
 			return nil, would, err
 		}

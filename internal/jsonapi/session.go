@@ -361,7 +361,7 @@ func (n *session) interrupted(ctx context.Context, closed []uint64) ([]uint64, e
 	if run == "" {
 		return closed, nil
 	}
-	list, err := n.history(ctx, "")
+	list, err := n.steps().history(ctx, "")
 	for _, one := range list {
 		if one.State == "interrupted" && one.Run == run && !slices.Contains(closed, one.Step) {
 			closed = append(closed, one.Step)

@@ -11,27 +11,36 @@ import (
 	"carrel/internal/op"
 	"carrel/internal/op/historyop"
 	"carrel/internal/pathname"
+	"carrel/internal/supervisor"
 )
+
+// pastSteps is the history of the project of a session, as far as the session may know of it.
+type pastSteps struct {
+	entry  supervisor.Entry
+	caller *op.Caller // in the first directory
+}
+
+func (n *session) steps() *pastSteps { return &pastSteps{n.entry, n.caller} }
 
 // history lists the steps that changed something at a path, "" for anywhere, as far as the
 // session may know of them.
-func (n *session) history(ctx context.Context, path string) ([]historyop.Step, error) {
-	return listSteps(ctx, n, historyop.ListRequest{Of: n.tells(), Path: path})
+func (p *pastSteps) history(ctx context.Context, path string) ([]historyop.Step, error) {
+	return listSteps(ctx, p, historyop.ListRequest{Of: p.tells(), Path: path})
 }
 
 // listSteps lists what is asked for, the oldest first.
-func listSteps(ctx context.Context, n *session, in historyop.ListRequest) ([]historyop.Step, error) {
-	return op.Call(ctx, func() ([]historyop.Step, error) { return historyop.List(n.caller, in) })
+func listSteps(ctx context.Context, p *pastSteps, in historyop.ListRequest) ([]historyop.Step, error) {
+	return op.Call(ctx, func() ([]historyop.Step, error) { return historyop.List(p.caller, in) })
 }
 
 // undoable are those that can be taken back, the oldest first; with a path without those
 // of which nothing is left there, as it was taken back by itself.
-func (n *session) undoable(ctx context.Context, path string) ([]historyop.Step, error) {
-	list, err := n.history(ctx, path)
+func (p *pastSteps) undoable(ctx context.Context, path string) ([]historyop.Step, error) {
+	list, err := p.history(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := n.partsUndone(ctx)
+	parts, err := p.partsUndone(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +50,7 @@ func (n *session) undoable(ctx context.Context, path string) ([]historyop.Step, 
 		if gone == nil {
 			return false
 		}
-		changes, _, err := n.changes(ctx, s.Step)
+		changes, _, err := p.changes(ctx, s.Step)
 		failed = errors.Join(failed, err)
 		return err == nil && !slices.ContainsFunc(changes, func(raw json.RawMessage) bool {
 			var p string
@@ -56,8 +65,8 @@ func undoable(list []historyop.Step) []historyop.Step {
 }
 
 // partsUndone are the paths of steps that were taken back by themselves, by step.
-func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, error) {
-	list, err := listSteps(ctx, n, historyop.ListRequest{All: true})
+func (p *pastSteps) partsUndone(ctx context.Context) (map[uint64]map[string]bool, error) {
+	list, err := listSteps(ctx, p, historyop.ListRequest{All: true})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +80,7 @@ func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, 
 		if s.Kind != "undo" || s.UndoneBy != 0 || len(left) == 0 {
 			continue
 		}
-		changes, _, err := n.changes(ctx, s.Step)
+		changes, _, err := p.changes(ctx, s.Step)
 		if err != nil {
 			return nil, err
 		}
@@ -94,25 +103,25 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 	if err != nil {
 		return nil, err
 	}
-	if err := n.closeSteps(ctx); err != nil {
+	if err := n.steps().closeSteps(ctx); err != nil {
 		return nil, err
 	}
 	at := ""
 	if d != nil {
 		at = d.path
 	}
-	steps, err := n.undoable(ctx, at)
+	steps, err := n.steps().undoable(ctx, at)
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
 	steps = steps[max(0, len(steps)-count):]
-	all, err := n.history(ctx, "")
+	all, err := n.steps().history(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	all = undoable(all)
 	if len(all) >= len(steps) && all[len(all)-len(steps)].Step == steps[0].Step {
-		whole, err := n.onlyIn(ctx, d, steps...)
+		whole, err := n.steps().onlyIn(ctx, d, steps...)
 		one := historyop.UndoRequest{Count: len(steps)}
 		if !whole && err == nil {
 			one.Paths = []string{d.path}
@@ -122,7 +131,7 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 	var calls []historyop.UndoRequest
 	for _, s := range slices.Backward(steps) {
 		one := historyop.UndoRequest{Step: strconv.FormatUint(s.Step, 10)}
-		whole, err := n.onlyIn(ctx, d, s)
+		whole, err := n.steps().onlyIn(ctx, d, s)
 		if err != nil {
 			return nil, err
 		}
@@ -136,12 +145,12 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 
 // closeSteps ends the steps that are open, so that what is counted is what an undo takes
 // back: it would end them, too. What goes on has a new one.
-func (n *session) closeSteps(ctx context.Context) error {
-	all, err := n.history(ctx, "")
+func (p *pastSteps) closeSteps(ctx context.Context) error {
+	all, err := p.history(ctx, "")
 	if err != nil || !slices.ContainsFunc(all, func(s historyop.Step) bool { return s.State == "running" }) {
 		return err
 	}
-	talk, err := n.entry.Open(ctx, api.Request{Op: api.OpYield, Reason: "carrel stdio"})
+	talk, err := p.entry.Open(ctx, api.Request{Op: api.OpYield, Reason: "carrel stdio"})
 	if err != nil {
 		return err
 	}
@@ -152,12 +161,12 @@ func (n *session) closeSteps(ctx context.Context) error {
 
 // onlyIn says whether steps changed nothing but what is in a directory: then they are
 // taken back as a whole, and count as undone.
-func (n *session) onlyIn(ctx context.Context, d *directory, steps ...historyop.Step) (bool, error) {
+func (p *pastSteps) onlyIn(ctx context.Context, d *directory, steps ...historyop.Step) (bool, error) {
 	if d == nil {
 		return true, nil
 	}
 	for _, s := range steps {
-		changes, whole, err := n.changes(ctx, s.Step)
+		changes, whole, err := p.changes(ctx, s.Step)
 		if err != nil || !whole {
 			return false, err
 		}
@@ -173,8 +182,8 @@ func (n *session) onlyIn(ctx context.Context, d *directory, steps ...historyop.S
 
 // changes are the paths that a step changed, as far as the session may know; whole says
 // that they are all.
-func (n *session) changes(ctx context.Context, number uint64) (out []json.RawMessage, whole bool, err error) {
-	list, err := n.shown(ctx, n.tells(), number)
+func (p *pastSteps) changes(ctx context.Context, number uint64) (out []json.RawMessage, whole bool, err error) {
+	list, err := p.shown(ctx, p.tells(), number)
 	if err != nil || len(list) == 0 {
 		return nil, false, err
 	}
@@ -182,12 +191,12 @@ func (n *session) changes(ctx context.Context, number uint64) (out []json.RawMes
 }
 
 // shown are steps with what they changed.
-func (n *session) shown(ctx context.Context, of historyop.Of, numbers ...uint64) ([]historyop.Step, error) {
+func (p *pastSteps) shown(ctx context.Context, of historyop.Of, numbers ...uint64) ([]historyop.Step, error) {
 	in := historyop.ShowRequest{Of: of}
 	for _, number := range numbers {
 		in.Steps = append(in.Steps, strconv.FormatUint(number, 10))
 	}
-	return op.Call(ctx, func() ([]historyop.Step, error) { return historyop.ShowSteps(n.caller, in) })
+	return op.Call(ctx, func() ([]historyop.Step, error) { return historyop.ShowSteps(p.caller, in) })
 }
 
 // pathsOf are the paths that a step changed, for a rename both.

@@ -203,7 +203,7 @@ func (c *Ceiling) hostsPart(n *NetworkPermissions) part {
 		return part{dim: DimHosts, source: mode.Source, covers: func(string) bool { return false }}
 	}
 	var d decision
-	rules := d.rulesOf(c.AllowHosts)
+	rules := rulesOf(d.scope, c.AllowHosts)
 	p.covers = func(s string) bool {
 		rule, err := parseHostRule(s, true)
 		return slices.Contains(n.AllowHosts, s) || err == nil && coveredBy(rules, rule)

@@ -28,7 +28,7 @@ func Decide(scope Scope, ceiling *Ceiling, layers []Layer) (*Effective, error) {
 	d.persona()
 	d.backend()
 	d.network()
-	d.display()
+	(&displayDecision{d}).decide()
 	d.virtual()
 	d.home()
 	d.nested()
@@ -39,9 +39,9 @@ func Decide(scope Scope, ceiling *Ceiling, layers []Layer) (*Effective, error) {
 	d.environment()
 	d.devices()
 	d.programs()
-	d.hosts()
+	(&hostDecision{of: d}).decide()
 	d.links()
-	d.files()
+	(&fileDecision{d}).decide()
 	d.hostCommands()
 	d.authority()
 	if len(d.errs) > 0 {
@@ -72,17 +72,19 @@ type decision struct {
 	empty    []*Ceiling // those of them that the operator's file has without a word in it
 	layers   []Layer    // strongest first, without the project's
 	project  []Layer
-	out      *Effective
-	errs     Errors
+	findings
+}
 
-	bounds    [][]*hostRule // hosts of the ceilings that list any
-	boundsBy  []Source
+// findings are what a decision has come to so far, and what is wrong with what was asked for.
+type findings struct {
+	out       *Effective
+	errs      Errors
 	leftOut   []string // hosts, ports and sockets of defaults beyond a ceiling
 	leftOutBy Source
 }
 
 func newDecision(scope Scope, ceiling *Ceiling, layers []Layer) *decision {
-	d := &decision{scope: scope, out: &Effective{Scope: scope}}
+	d := &decision{scope: scope, findings: findings{out: &Effective{Scope: scope}}}
 	d.ceilings = append(d.ceilings, ceiling.All()...)
 	rules, hosts := 0, 0
 	for _, l := range layers {
@@ -136,24 +138,24 @@ func (d *decision) checkScope() {
 	}
 }
 
-func (d *decision) fail(dim Dimension, src Source, format string, args ...any) {
+func (d *findings) fail(dim Dimension, src Source, format string, args ...any) {
 	d.errs = append(d.errs, &RequestError{Dimension: dim, Source: src, Message: fmt.Sprintf(format, args...)})
 }
 
-func (d *decision) refuse(dim Dimension, asked, by Source, requested, allowed string) {
+func (d *findings) refuse(dim Dimension, asked, by Source, requested, allowed string) {
 	d.errs = append(d.errs, &Refusal{Dimension: dim, Requested: requested, Allowed: allowed, Source: by, Asked: asked})
 }
 
-func (d *decision) warn(src Source, format string, args ...any) {
+func (d *findings) warn(src Source, format string, args ...any) {
 	d.out.Warnings = append(d.out.Warnings, Warning{Source: src, Message: fmt.Sprintf(format, args...)})
 }
 
 // ignored reports something that a project file may not do.
-func (d *decision) ignored(src Source, what string) {
+func (d *findings) ignored(src Source, what string) {
 	d.warn(src, "ignored: %s; a project file may only tighten", what)
 }
 
-func (d *decision) reason(dim Dimension, value string, src Source, note string) {
+func (d *findings) reason(dim Dimension, value string, src Source, note string) {
 	d.out.Reasons = append(d.out.Reasons, Reason{Dimension: dim, Value: value, Source: src, Note: note})
 }
 

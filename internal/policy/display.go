@@ -9,37 +9,40 @@ type opinion struct {
 	virtual *Value[bool]
 }
 
-// display decides by rank: the strongest layer that says anything of the host
+// displayDecision decides what is shown of a display.
+type displayDecision struct{ of *decision }
+
+// decide decides by rank: the strongest layer that says anything of the host
 // desktop decides that, the strongest that says anything of the virtual one
 // decides that; where both are on, the stronger of the two layers wins, and
 // of one layer the tighter, virtual. Nobody: the persona decides.
-func (d *decision) display() {
-	human := d.out.Persona == Human
-	c := d.displayOfLayers(human)
+func (s *displayDecision) decide() {
+	human := s.of.out.Persona == Human
+	c := s.displayOfLayers(human)
 	asked := c.V
-	c = underCeilings(d, displayDimension, c)
+	c = underCeilings(s.of, displayDimension, c)
 	if asked == DisplayHost && c.V == DisplayVirtual {
 		// min(host, virtual) is no request for a server that nobody asked for.
 		c.V = DisplayNone
 	}
-	c = d.displayOfProject(human, c)
-	d.out.Display = c.V
-	because(d, DimDisplay, string(c.V), c)
-	d.watch()
-	d.clipboard()
+	c = s.displayOfProject(human, c)
+	s.of.out.Display = c.V
+	because(s.of, DimDisplay, string(c.V), c)
+	s.watch()
+	s.clipboard()
 }
 
 // clipboard decides whether programs inside may read the person's own.
-func (d *decision) clipboard() {
-	c := settle(d, dimension[ClipboardMode]{
+func (s *displayDecision) clipboard() {
+	c := settle(s.of, dimension[ClipboardMode]{
 		name: DimClip, initial: ClipboardOwn,
 		wider: byRank(clipboardRank), known: inRank(clipboardRank), text: func(m ClipboardMode) string { return string(m) },
 		asked: func(r *Request) *Value[ClipboardMode] { return r.Clipboard },
 		bound: func(c *Ceiling) *Value[ClipboardMode] { return c.Clipboard },
 	})
-	d.out.Clipboard = c.V
+	s.of.out.Clipboard = c.V
 	if c.V != ClipboardOwn || c.Source.Layer != LayerDefault {
-		because(d, DimClip, string(c.V), c)
+		because(s.of, DimClip, string(c.V), c)
 	}
 }
 
@@ -53,11 +56,11 @@ var displayDimension = dimension[DisplayMode]{
 
 func displayRank(m DisplayMode) int { return rankOf(m, DisplayNone, DisplayVirtual, DisplayHost) }
 
-func (d *decision) displayOfLayers(human bool) choice[DisplayMode] {
+func (s *displayDecision) displayOfLayers(human bool) choice[DisplayMode] {
 	var all opinion
 	var note string
-	for _, l := range d.layers {
-		o, n := d.opinionOf(l, human)
+	for _, l := range s.of.layers {
+		o, n := s.of.opinionOf(l, human)
 		if n != "" {
 			note = n
 		}
@@ -69,7 +72,7 @@ func (d *decision) displayOfLayers(human bool) choice[DisplayMode] {
 		}
 	}
 	if all.host == nil {
-		text := "persona " + string(d.out.Persona)
+		text := "persona " + string(s.of.out.Persona)
 		all.host = &Value[bool]{V: human, Source: Source{Layer: LayerDefault, Text: text}}
 	}
 	c := all.settle()
@@ -90,7 +93,7 @@ func (o opinion) settle() choice[DisplayMode] {
 
 // opinionOf reads one layer. An explicit mode beats the two switches of its
 // own layer. A virtual display is for agents: a person has a desktop already.
-func (d *decision) opinionOf(l Layer, human bool) (o opinion, note string) {
+func (d *findings) opinionOf(l Layer, human bool) (o opinion, note string) {
 	r := l.Request
 	if r.Display != nil {
 		m := stamp(l, *r.Display)
@@ -118,27 +121,27 @@ func (d *decision) opinionOf(l Layer, human bool) (o opinion, note string) {
 
 // displayOfProject lets the project take the host's desktop away and turn the
 // virtual display on, where no other layer spoke against it.
-func (d *decision) displayOfProject(human bool, c choice[DisplayMode]) choice[DisplayMode] {
-	for _, l := range d.project {
+func (s *displayDecision) displayOfProject(human bool, c choice[DisplayMode]) choice[DisplayMode] {
+	for _, l := range s.of.project {
 		if v := l.Request.AllowDesktopGUI; v != nil && v.V {
-			d.ignored(stamp(l, *v).Source, "allow_desktop_gui widens")
+			s.of.ignored(stamp(l, *v).Source, "allow_desktop_gui widens")
 		}
-		o, note := d.opinionOf(l, human)
+		o, note := s.of.opinionOf(l, human)
 		if note != "" {
 			c.note = note
 		}
 		switch {
 		case o.host != nil && o.host.V:
 			if l.Request.Display != nil {
-				d.ignored(o.host.Source, "the host's display widens")
+				s.of.ignored(o.host.Source, "the host's display widens")
 			}
 			continue
 		case o.virtual != nil && o.virtual.V:
-			c = d.projectVirtual(*o.virtual, c)
+			c = s.projectVirtual(*o.virtual, c)
 		case o.host != nil && c.V == DisplayHost:
-			c = d.projectDisplay(o.host.Source, DisplayNone, c)
+			c = s.projectDisplay(o.host.Source, DisplayNone, c)
 		case o.virtual != nil && c.V == DisplayVirtual:
-			c = d.projectDisplay(o.virtual.Source, DisplayNone, c)
+			c = s.projectDisplay(o.virtual.Source, DisplayNone, c)
 		}
 	}
 	return c
@@ -146,27 +149,27 @@ func (d *decision) displayOfProject(human bool, c choice[DisplayMode]) choice[Di
 
 // projectVirtual turns the virtual display on, unless a ceiling or another
 // layer's explicit mode says none.
-func (d *decision) projectVirtual(v Value[bool], c choice[DisplayMode]) choice[DisplayMode] {
-	for _, ceiling := range d.ceilings {
+func (s *displayDecision) projectVirtual(v Value[bool], c choice[DisplayMode]) choice[DisplayMode] {
+	for _, ceiling := range s.of.ceilings {
 		if b := ceiling.Display; b != nil && displayRank(b.V) < displayRank(DisplayVirtual) {
-			d.ignored(v.Source, fmt.Sprintf("the ceiling %s allows display %s", b.Source, b.V))
+			s.of.ignored(v.Source, fmt.Sprintf("the ceiling %s allows display %s", b.Source, b.V))
 			return c
 		}
 	}
-	if by := d.virtualRefused(); by != nil && c.V == DisplayNone {
-		d.ignored(v.Source, fmt.Sprintf("display none was asked for (%s)", *by))
+	if by := s.virtualRefused(); by != nil && c.V == DisplayNone {
+		s.of.ignored(v.Source, fmt.Sprintf("display none was asked for (%s)", *by))
 		return c
 	}
 	if c.V == DisplayVirtual {
 		return c
 	}
-	return d.projectDisplay(v.Source, DisplayVirtual, c)
+	return s.projectDisplay(v.Source, DisplayVirtual, c)
 }
 
 // virtualRefused is the source of the strongest layer that turns the virtual
 // display off, nil if none speaks of it.
-func (d *decision) virtualRefused() *Source {
-	for _, l := range d.layers {
+func (s *displayDecision) virtualRefused() *Source {
+	for _, l := range s.of.layers {
 		if m := l.Request.Display; m != nil {
 			if m.V == DisplayNone {
 				s := stamp(l, *m).Source
@@ -185,33 +188,33 @@ func (d *decision) virtualRefused() *Source {
 	return nil
 }
 
-func (d *decision) projectDisplay(by Source, to DisplayMode, c choice[DisplayMode]) choice[DisplayMode] {
+func (s *displayDecision) projectDisplay(by Source, to DisplayMode, c choice[DisplayMode]) choice[DisplayMode] {
 	if c.V == DisplayNone {
 		return choice[DisplayMode]{Value: Value[DisplayMode]{V: to, Source: by}, note: "turned on by the project file"}
 	}
-	d.overruled(DimDisplay, c.Source, string(c.V), string(to), by)
+	s.of.overruled(DimDisplay, c.Source, string(c.V), string(to), by)
 	note := fmt.Sprintf("tightened by the project file from %s (%s)", c.V, c.Source)
 	return choice[DisplayMode]{Value: Value[DisplayMode]{V: to, Source: by}, note: note}
 }
 
 // watch decides whether a person may look at the virtual display over VNC. It
 // opens a port, so a project file cannot ask for it.
-func (d *decision) watch() {
+func (s *displayDecision) watch() {
 	get := func(r *Request) *Value[bool] { return r.WatchVNC }
-	first, operator := strongest(d, DimDisplay, get, func(bool) bool { return true })
+	first, operator := strongest(s.of, DimDisplay, get, func(bool) bool { return true })
 	on := first != nil && first.V
 	if operator != nil {
 		on = operator.V && (first == nil || first.V)
 	}
-	for _, l := range d.project {
+	for _, l := range s.of.project {
 		v := l.Request.WatchVNC
 		if v == nil {
 			continue
 		}
 		if v.V && !on {
-			d.ignored(stamp(l, *v).Source, "watch_vnc widens")
+			s.of.ignored(stamp(l, *v).Source, "watch_vnc widens")
 		}
 		on = on && v.V
 	}
-	d.out.WatchVNC = on && d.out.Display == DisplayVirtual
+	s.of.out.WatchVNC = on && s.of.out.Display == DisplayVirtual
 }

@@ -102,7 +102,7 @@ func (d *decision) environment() {
 }
 
 // names stamps the good names of one layer and reports the others.
-func (d *decision) names(l Layer, list []Value[string]) []Value[string] {
+func (d *findings) names(l Layer, list []Value[string]) []Value[string] {
 	var out []Value[string]
 	for _, v := range list {
 		v = stamp(l, v)
@@ -118,7 +118,7 @@ func (d *decision) names(l Layer, list []Value[string]) []Value[string] {
 	return out
 }
 
-func (d *decision) goodName(name string, src Source) bool {
+func (d *findings) goodName(name string, src Source) bool {
 	if name == "" || strings.ContainsAny(name, "=\x00") || len(name) > maxPlace {
 		d.fail(DimEnv, src, "%q is not the name of a variable", name)
 		return false
@@ -126,7 +126,7 @@ func (d *decision) goodName(name string, src Source) bool {
 	return true
 }
 
-func (d *decision) goodValue(name string, v Value[string]) bool {
+func (d *findings) goodValue(name string, v Value[string]) bool {
 	if strings.Contains(v.V, "\x00") {
 		d.fail(DimEnv, v.Source, "the value of %s holds a NUL byte", name)
 		return false

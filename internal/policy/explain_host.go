@@ -144,8 +144,8 @@ func (q *hostQuestion) listing() []string {
 	if err != nil {
 		return []string{"--network open"}
 	}
-	d := decision{scope: q.e.Scope, ceilings: q.e.ceilings}
-	if by := d.hostBound(rule); by != nil {
+	d := &decision{scope: q.e.Scope, ceilings: q.e.ceilings}
+	if by := (&hostDecision{of: d}).hostBound(rule); by != nil {
 		return []string{fmt.Sprintf("widen the ceiling at %s", *by)}
 	}
 	var out []string

@@ -9,12 +9,15 @@ import (
 	"carrel/internal/pathname"
 )
 
-// files decides the rules: what the layers grant, cut down to the ceilings,
+// fileDecision decides the rules for files.
+type fileDecision struct{ of *decision }
+
+// decide decides the rules: what the layers grant, cut down to the ceilings,
 // then what the project takes away.
-func (d *decision) files() {
-	rules := d.layerRules()
-	home := d.homeRules(rules)
-	d.refuseBeyond(append(rules[:len(rules):len(rules)], home...))
+func (f *fileDecision) decide() {
+	rules := f.layerRules()
+	home := f.homeRules(rules)
+	f.refuseBeyond(append(rules[:len(rules):len(rules)], home...))
 	for _, r := range home {
 		// Home as a mode grants what nobody else spoke of; it re-opens nothing.
 		r.Source.Layer = LayerDefault
@@ -22,33 +25,33 @@ func (d *decision) files() {
 	}
 	base, err := newMatcher(rules)
 	if err != nil {
-		d.fail(DimFiles, builtIn, "%v", err) // cannot happen: Resolve compiled every pattern
+		f.of.fail(DimFiles, builtIn, "%v", err) // cannot happen: Resolve compiled every pattern
 		return
 	}
-	rules = fold(append(rules, d.projectRules(base)...))
-	d.checkProject(rules)
-	rules, narrowed := d.underMounts(rules)
-	d.out.Rules = fold(rules)
-	if d.out.match, err = newMatcher(d.out.Rules); err != nil {
-		d.fail(DimFiles, builtIn, "%v", err)
+	rules = fold(append(rules, f.projectRules(base)...))
+	f.checkProject(rules)
+	rules, narrowed := f.underMounts(rules)
+	f.of.out.Rules = fold(rules)
+	if f.of.out.match, err = newMatcher(f.of.out.Rules); err != nil {
+		f.of.fail(DimFiles, builtIn, "%v", err)
 		return
 	}
-	d.reportUseless()
+	f.reportUseless()
 	note := ""
 	if narrowed > 0 {
 		note = fmt.Sprintf("%d rules limited by the ceiling", narrowed)
 	}
-	d.reason(DimFiles, fmt.Sprintf("%d rules", len(d.out.Rules)), ruleSource(d.out.Rules), note)
+	f.of.reason(DimFiles, fmt.Sprintf("%d rules", len(f.of.out.Rules)), ruleSource(f.of.out.Rules), note)
 }
 
 // layerRules resolves the requests of every layer but the project's.
-func (d *decision) layerRules() []Rule {
+func (f *fileDecision) layerRules() []Rule {
 	var rules []Rule
-	for _, l := range d.layers {
+	for _, l := range f.of.layers {
 		for _, r := range l.Request.Files {
 			r.Source.Layer = l.Kind
-			if r.MinHome == "" || homeRank(d.out.Home) >= homeRank(r.MinHome) {
-				rules = append(rules, d.resolve(r)...)
+			if r.MinHome == "" || homeRank(f.of.out.Home) >= homeRank(r.MinHome) {
+				rules = append(rules, f.resolve(r)...)
 			}
 		}
 	}
@@ -57,19 +60,19 @@ func (d *decision) layerRules() []Rule {
 
 // homeRules is the rule that home mode full stands for. Where the home
 // directory is writable by another rule, it must not take that away.
-func (d *decision) homeRules(rules []Rule) []Rule {
-	if d.out.Home != HomeFull || d.scope.Home == "" {
+func (f *fileDecision) homeRules(rules []Rule) []Rule {
+	if f.of.out.Home != HomeFull || f.of.scope.Home == "" {
 		return nil
 	}
 	paths, _ := splitRules(rules)
 	m, err := newMatcher(paths)
-	if err != nil || m.lookup(d.scope.Home).Access == Write {
+	if err != nil || m.lookup(f.of.scope.Home).Access == Write {
 		return nil
 	}
-	return []Rule{{Path: d.scope.Home, Access: Read, Source: d.homeSource()}}
+	return []Rule{{Path: f.of.scope.Home, Access: Read, Source: f.of.homeSource()}}
 }
 
-func (d *decision) homeSource() Source {
+func (d *findings) homeSource() Source {
 	for _, r := range d.out.Reasons {
 		if r.Dimension == DimHome {
 			return r.Source
@@ -80,18 +83,18 @@ func (d *decision) homeSource() Source {
 
 // resolve turns one request into rules. A default grant below a home that
 // nobody knows grants nothing; a deny there must not be lost.
-func (d *decision) resolve(r FileRequest) []Rule {
+func (f *fileDecision) resolve(r FileRequest) []Rule {
 	if msg := badRequest(r); msg != "" {
-		d.fail(DimFiles, r.Source, "%s", msg)
+		f.of.fail(DimFiles, r.Source, "%s", msg)
 		return nil
 	}
-	places, err := Resolve(d.scope, r)
+	places, err := Resolve(f.of.scope, r)
 	if err != nil {
 		if errors.Is(err, errUnknownRoot) && r.Source.Layer == LayerDefault && r.Access != Deny && !r.Glob {
-			d.warn(r.Source, "%s is not granted: %v", shortened(printable(r.Place)), err)
+			f.of.warn(r.Source, "%s is not granted: %v", shortened(printable(r.Place)), err)
 			return nil
 		}
-		d.fail(DimFiles, r.Source, "%s: %v", shortened(printable(r.Place)), err)
+		f.of.fail(DimFiles, r.Source, "%s: %v", shortened(printable(r.Place)), err)
 		return nil
 	}
 	rules := make([]Rule, 0, len(places))
@@ -118,13 +121,13 @@ func badRequest(r FileRequest) string {
 }
 
 // projectRules keeps of the project's requests what tightens.
-func (d *decision) projectRules(base *matcher) []Rule {
+func (f *fileDecision) projectRules(base *matcher) []Rule {
 	var rules []Rule
-	for _, l := range d.project {
+	for _, l := range f.of.project {
 		for _, r := range l.Request.Files {
 			r.Source.Layer = LayerProject
-			for _, rule := range d.resolve(r) {
-				if d.tightens(base, rule) {
+			for _, rule := range f.resolve(r) {
+				if f.of.tightens(base, rule) {
 					rules = append(rules, rule)
 				}
 			}
@@ -133,7 +136,7 @@ func (d *decision) projectRules(base *matcher) []Rule {
 	return rules
 }
 
-func (d *decision) tightens(base *matcher, r Rule) bool {
+func (d *findings) tightens(base *matcher, r Rule) bool {
 	if r.Glob != "" || r.Access == Deny {
 		return true
 	}
@@ -184,9 +187,9 @@ func fold(rules []Rule) []Rule {
 
 // checkProject refuses to make a home directory or "/" writable by default:
 // that is never what "the current project" means.
-func (d *decision) checkProject(rules []Rule) {
-	p := d.scope.Project
-	isHome := d.scope.Home != "" && pathname.Within(d.scope.Home, p)
+func (f *fileDecision) checkProject(rules []Rule) {
+	p := f.of.scope.Project
+	isHome := f.of.scope.Home != "" && pathname.Within(f.of.scope.Home, p)
 	if p != "/" && !isHome {
 		return
 	}
@@ -198,7 +201,7 @@ func (d *decision) checkProject(rules []Rule) {
 	if w.Access != Write || w.Rule.Source.Layer != LayerDefault {
 		return
 	}
-	d.errs = append(d.errs, &RequestError{
+	f.of.errs = append(f.of.errs, &RequestError{
 		Dimension: DimFiles, Source: w.Rule.Source,
 		Message: fmt.Sprintf("$HOME or / as the project needs --write: %s is not made writable by default", printable(p)),
 		Hint:    fmt.Sprintf("change to a project directory, or give --write %s", printable(p)),
@@ -207,30 +210,30 @@ func (d *decision) checkProject(rules []Rule) {
 
 // reportUseless names explicit grants that another rule takes away, so that a
 // flag without effect does not stay a riddle.
-func (d *decision) reportUseless() {
-	for _, l := range d.layers {
+func (f *fileDecision) reportUseless() {
+	for _, l := range f.of.layers {
 		if !l.Kind.explicit() {
 			continue
 		}
 		for _, r := range l.Request.Files {
 			r.Source.Layer = l.Kind
-			d.reportGrant(r)
+			f.reportGrant(r)
 		}
 	}
 }
 
-func (d *decision) reportGrant(r FileRequest) {
+func (f *fileDecision) reportGrant(r FileRequest) {
 	if r.Glob || r.Access == Deny || r.MinHome != "" {
 		return
 	}
-	places, err := Resolve(d.scope, r)
+	places, err := Resolve(f.of.scope, r)
 	if err != nil {
 		return // reported where it was resolved
 	}
 	for _, p := range places {
-		have := d.out.match.lookup(p)
+		have := f.of.out.match.lookup(p)
 		if have.Access.grants() < r.Access.grants() && have.Rule != nil {
-			d.warn(r.Source, "%s of %s is not given: %s wins", r.Access, printable(p), describe(have.Rule))
+			f.of.warn(r.Source, "%s of %s is not given: %s wins", r.Access, printable(p), describe(have.Rule))
 		}
 	}
 }

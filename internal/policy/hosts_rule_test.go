@@ -8,7 +8,7 @@ import (
 // ruleCovered tells whether rules cover a narrower one.
 func ruleCovered(list []Value[string], rule string) bool {
 	d := &decision{}
-	return d.listed(d.rulesOf(list), Value[string]{V: rule})
+	return listed(d.scope, rulesOf(d.scope, list), Value[string]{V: rule})
 }
 
 func TestRuleCovers(t *testing.T) {

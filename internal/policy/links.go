@@ -28,7 +28,7 @@ func (d *decision) links() {
 
 // dropPorts takes ports away where no loopback is: whoever closes the network
 // need not take back each port that a file lists.
-func (d *decision) dropPorts() {
+func (d *findings) dropPorts() {
 	if d.out.Network != NetClosed {
 		return
 	}
@@ -138,7 +138,7 @@ func ignoreLinks[T comparable](d *decision, k link[T], list []Value[T]) {
 }
 
 // portsMeet refuses ports that two things would have to listen on.
-func (d *decision) portsMeet() {
+func (d *findings) portsMeet() {
 	for i, v := range d.out.Publish {
 		if j := slices.IndexFunc(d.out.Publish[:i], func(o Value[Publish]) bool { return o.V.Host == v.V.Host }); j >= 0 {
 			d.fail(DimNetwork, v.Source, "port %d of the host is taken by %s: give another one as %d:HOST", v.V.Host, d.out.Publish[j].Source, v.V.Inside)

@@ -55,7 +55,7 @@ func (d *decision) union(u union) (out []Value[string], note string) {
 }
 
 // beyond refuses an explicit value, or drops another and says so.
-func (d *decision) beyond(dim Dimension, v Value[string], by Source, allowed, note string) string {
+func (d *findings) beyond(dim Dimension, v Value[string], by Source, allowed, note string) string {
 	if v.Source.Layer.explicit() {
 		d.refuse(dim, v.Source, by, printable(v.V), allowed)
 		return note
@@ -106,7 +106,7 @@ func (d *decision) programs() {
 }
 
 // programList stamps and checks one layer's list; never nil.
-func (d *decision) programList(l Layer) []Value[string] {
+func (d *findings) programList(l Layer) []Value[string] {
 	out := []Value[string]{}
 	for _, v := range l.Request.ProgramsAllow {
 		v = stamp(l, v)

@@ -12,21 +12,21 @@ type reach struct {
 
 // reaches builds one for every ceiling that has mounts. The system directories
 // stay readable and the private temporary directory writable below each.
-func (d *decision) reaches() []reach {
+func (f *fileDecision) reaches() []reach {
 	var out []reach
-	for _, c := range d.ceilings {
+	for _, c := range f.of.ceilings {
 		if len(c.Mounts) == 0 {
 			continue
 		}
-		r := reach{first: c.Mounts[0].Source, tmp: d.scope.Tmp}
+		r := reach{first: c.Mounts[0].Source, tmp: f.of.scope.Tmp}
 		for _, m := range c.Mounts {
 			if !isCleanAbs(m.HostPath) {
-				d.fail(DimFiles, m.Source, "host_path %q is not a clean absolute path", m.HostPath)
+				f.of.fail(DimFiles, m.Source, "host_path %q is not a clean absolute path", m.HostPath)
 				continue
 			}
 			r.point = append(r.point, Rule{Path: m.HostPath, Access: mountAccess(m), Source: m.Source})
 		}
-		for _, s := range d.scope.System {
+		for _, s := range f.of.scope.System {
 			r.point = append(r.point, Rule{Path: s, Access: Read, Source: builtIn})
 		}
 		r.point = narrowest(r.point)
@@ -69,8 +69,8 @@ func narrowest(rules []Rule) []Rule {
 }
 
 // refuseBeyond refuses every explicit grant of more than a ceiling's mounts.
-func (d *decision) refuseBeyond(rules []Rule) {
-	for _, c := range d.reaches() {
+func (f *fileDecision) refuseBeyond(rules []Rule) {
+	for _, c := range f.reaches() {
 		for _, r := range rules {
 			if r.Glob != "" || !r.Source.Layer.explicit() {
 				continue
@@ -81,7 +81,7 @@ func (d *decision) refuseBeyond(rules []Rule) {
 				if allowed.Rule != nil {
 					by = allowed.Rule.Source
 				}
-				d.refuse(DimFiles, r.Source, by, fmt.Sprintf("%s of %s", r.Access, printable(r.Path)),
+				f.of.refuse(DimFiles, r.Source, by, fmt.Sprintf("%s of %s", r.Access, printable(r.Path)),
 					allowedText(allowed.Access))
 			}
 		}
@@ -99,9 +99,9 @@ func allowedText(a Access) string {
 // it changed. After it, no path has more than the rules gave and more than the
 // mounts allow: at each path of a rule or a mount the lesser of both is
 // written down, and between those points neither changes.
-func (d *decision) underMounts(rules []Rule) ([]Rule, int) {
+func (f *fileDecision) underMounts(rules []Rule) ([]Rule, int) {
 	changed := 0
-	for _, c := range d.reaches() {
+	for _, c := range f.reaches() {
 		paths, globs := splitRules(fold(rules))
 		have, err := newMatcher(paths)
 		if err != nil {

@@ -49,7 +49,7 @@ func (d *decision) implied() {
 	}
 }
 
-func (d *decision) imply(l *Layer, below NetworkMode) {
+func (d *findings) imply(l *Layer, below NetworkMode) {
 	r := &l.Request
 	switch by := l.ports(); {
 	case r.Network != nil:
@@ -100,53 +100,60 @@ func (d *decision) unknown() {
 
 func unknownRank(m OnUnknown) int { return rankOf(m, UnknownDeny, UnknownAsk) }
 
-// hosts is the union of what the layers list, below the ceilings. A deny of
+// hostDecision decides the rules for hosts.
+type hostDecision struct {
+	of       *decision
+	bounds   [][]*hostRule // hosts of the ceilings that list any
+	boundsBy []Source
+}
+
+// decide gives the union of what the layers list, below the ceilings. A deny of
 // any layer holds over all, the project's too.
-func (d *decision) hosts() {
+func (h *hostDecision) decide() {
 	var allow, deny hostValues
-	for _, c := range d.ceilings {
-		d.addHosts(&deny, c.DenyHosts, false)
+	for _, c := range h.of.ceilings {
+		h.addHosts(&deny, c.DenyHosts, false)
 	}
-	for _, l := range d.layers {
-		d.addHosts(&allow, stampAll(l, l.Request.AllowHosts), true)
-		d.addHosts(&deny, stampAll(l, l.Request.DenyHosts), false)
+	for _, l := range h.of.layers {
+		h.addHosts(&allow, stampAll(l, l.Request.AllowHosts), true)
+		h.addHosts(&deny, stampAll(l, l.Request.DenyHosts), false)
 	}
-	listed := d.rulesOf(allow.list)
-	for _, l := range d.project {
-		d.addHosts(&deny, stampAll(l, l.Request.DenyHosts), false)
+	known := rulesOf(h.of.scope, allow.list)
+	for _, l := range h.of.project {
+		h.addHosts(&deny, stampAll(l, l.Request.DenyHosts), false)
 		for _, v := range stampAll(l, l.Request.AllowHosts) {
-			if !d.listed(listed, v) {
-				d.ignored(v.Source, "the host "+printable(v.V)+" widens")
+			if !listed(h.of.scope, known, v) {
+				h.of.ignored(v.Source, "the host "+printable(v.V)+" widens")
 			}
 		}
 	}
-	d.out.Hosts, d.out.DenyHosts, d.out.ceilings = allow.list, deny.list, d.ceilings
-	if d.out.Network == NetOpen && len(deny.list) > 0 {
-		d.warn(deny.list[0].Source, "network open reaches denied hosts too, for example %s; use filtered", printable(deny.list[0].V))
+	h.of.out.Hosts, h.of.out.DenyHosts, h.of.out.ceilings = allow.list, deny.list, h.of.ceilings
+	if h.of.out.Network == NetOpen && len(deny.list) > 0 {
+		h.of.warn(deny.list[0].Source, "network open reaches denied hosts too, for example %s; use filtered", printable(deny.list[0].V))
 	}
-	d.warnIdle(allow.list)
+	h.warnIdle(allow.list)
 	var err error
-	if d.out.hosts, err = CompileHosts(allow.list, deny.list); err != nil && len(d.errs) == 0 {
-		d.errs = append(d.errs, err)
+	if h.of.out.hosts, err = CompileHosts(allow.list, deny.list); err != nil && len(h.of.errs) == 0 {
+		h.of.errs = append(h.of.errs, err)
 	}
 }
 
 // warnIdle tells of what was asked for on this command line and is of no effect
 // in this mode. In a file a list says what filtered would reach, whenever it is.
-func (d *decision) warnIdle(allow []Value[string]) {
-	mode := d.out.Network
+func (h *hostDecision) warnIdle(allow []Value[string]) {
+	mode := h.of.out.Network
 	if mode != NetClosed && mode != NetLocal {
 		return
 	}
 	for _, v := range allow {
 		if v.Source.Layer == LayerCommandLine {
-			d.warn(v.Source, "network %s reaches no host, %s neither; use filtered", mode, printable(v.V))
+			h.of.warn(v.Source, "network %s reaches no host, %s neither; use filtered", mode, printable(v.V))
 			break
 		}
 	}
-	for _, l := range d.layers {
+	for _, l := range h.of.layers {
 		if u := l.Request.OnUnknown; l.Kind == LayerCommandLine && u != nil && u.V == UnknownAsk {
-			d.warn(u.Source, "network %s reaches no host, and nobody is asked; use filtered", mode)
+			h.of.warn(u.Source, "network %s reaches no host, and nobody is asked; use filtered", mode)
 		}
 	}
 }
@@ -179,22 +186,22 @@ func (h *hostValues) add(v Value[string]) {
 
 // addHosts adds the good rules of one list, presets expanded, and reports the
 // others.
-func (d *decision) addHosts(out *hostValues, list []Value[string], allow bool) {
+func (h *hostDecision) addHosts(out *hostValues, list []Value[string], allow bool) {
 	for _, v := range list {
-		expanded, err := expandPreset(v, d.scope.HostPresets)
+		expanded, err := expandPreset(v, h.of.scope.HostPresets)
 		if err != nil {
-			d.fail(DimNetwork, v.Source, "%s", err)
+			h.of.fail(DimNetwork, v.Source, "%s", err)
 			continue
 		}
 		for _, one := range expanded {
 			rule, err := parseHostRule(one.V, allow)
 			if err != nil {
-				d.fail(DimNetwork, one.Source, "%s", hostError(one.V, err.Error()))
+				h.of.fail(DimNetwork, one.Source, "%s", hostError(one.V, err.Error()))
 				continue
 			}
 			one.V = rule.String()
-			if by := d.hostBound(rule); allow && by != nil {
-				d.beyondNetwork(one.Source, *by, one.V, "other hosts only")
+			if by := h.hostBound(rule); allow && by != nil {
+				h.of.beyondNetwork(one.Source, *by, one.V, "other hosts only")
 				continue
 			}
 			out.add(one)
@@ -204,7 +211,7 @@ func (d *decision) addHosts(out *hostValues, list []Value[string], allow bool) {
 
 // beyondNetwork refuses what a person asked for, and leaves out what is only a
 // default: those are many, so they are told together.
-func (d *decision) beyondNetwork(asked, by Source, what, allowed string) {
+func (d *findings) beyondNetwork(asked, by Source, what, allowed string) {
 	if asked.Layer.explicit() {
 		d.refuse(DimNetwork, asked, by, what, allowed)
 		return
@@ -214,7 +221,7 @@ func (d *decision) beyondNetwork(asked, by Source, what, allowed string) {
 }
 
 // tellLeftOut notes what ceilings took away from the defaults.
-func (d *decision) tellLeftOut() {
+func (d *findings) tellLeftOut() {
 	if len(d.leftOut) == 0 {
 		return
 	}
@@ -225,7 +232,7 @@ func (d *decision) tellLeftOut() {
 	d.noteNetwork(fmt.Sprintf("left out by the ceiling %s: %s", d.leftOutBy, some))
 }
 
-func (d *decision) noteNetwork(note string) {
+func (d *findings) noteNetwork(note string) {
 	for i := range d.out.Reasons {
 		if r := &d.out.Reasons[i]; r.Dimension == DimNetwork {
 			r.Note = joinNotes(r.Note, note)
@@ -234,8 +241,8 @@ func (d *decision) noteNetwork(note string) {
 }
 
 // listed tells whether all that an entry stands for is covered by a list.
-func (d *decision) listed(list []*hostRule, v Value[string]) bool {
-	expanded, err := expandPreset(v, d.scope.HostPresets)
+func listed(scope Scope, list []*hostRule, v Value[string]) bool {
+	expanded, err := expandPreset(v, scope.HostPresets)
 	if err != nil {
 		return false
 	}
@@ -246,18 +253,18 @@ func (d *decision) listed(list []*hostRule, v Value[string]) bool {
 }
 
 // hostBound is the source of a ceiling that does not list the host.
-func (d *decision) hostBound(rule *hostRule) *Source {
-	if d.bounds == nil {
-		for _, c := range d.ceilings {
+func (h *hostDecision) hostBound(rule *hostRule) *Source {
+	if h.bounds == nil {
+		for _, c := range h.of.ceilings {
 			if len(c.AllowHosts) > 0 {
-				d.bounds = append(d.bounds, d.rulesOf(c.AllowHosts))
-				d.boundsBy = append(d.boundsBy, c.AllowHosts[0].Source)
+				h.bounds = append(h.bounds, rulesOf(h.of.scope, c.AllowHosts))
+				h.boundsBy = append(h.boundsBy, c.AllowHosts[0].Source)
 			}
 		}
 	}
-	for i, list := range d.bounds {
+	for i, list := range h.bounds {
 		if !coveredBy(list, rule) {
-			return &d.boundsBy[i]
+			return &h.boundsBy[i]
 		}
 	}
 	return nil
@@ -265,10 +272,10 @@ func (d *decision) hostBound(rule *hostRule) *Source {
 
 // rulesOf parses a list; what is none of our rules covers nothing, and is
 // reported where it stands.
-func (d *decision) rulesOf(list []Value[string]) []*hostRule {
+func rulesOf(scope Scope, list []Value[string]) []*hostRule {
 	var out []*hostRule
 	for _, v := range list {
-		expanded, _ := expandPreset(v, d.scope.HostPresets)
+		expanded, _ := expandPreset(v, scope.HostPresets)
 		for _, one := range expanded {
 			if rule, err := parseHostRule(one.V, true); err == nil {
 				out = append(out, rule)
@@ -298,11 +305,12 @@ func (e *Effective) HostRules() *HostRules {
 // AddHosts returns the policy with more host rules for a workspace that runs
 // already. The error is as that of Decide: the ceilings hold.
 func (e *Effective) AddHosts(allow, deny []Value[string]) (*Effective, error) {
-	d := &decision{scope: e.Scope, ceilings: e.ceilings, out: &Effective{}}
+	d := &decision{scope: e.Scope, ceilings: e.ceilings, findings: findings{out: &Effective{}}}
 	out := *e
 	hosts, denied := valuesOf(e.Hosts), valuesOf(e.DenyHosts)
-	d.addHosts(&hosts, allow, true)
-	d.addHosts(&denied, deny, false)
+	h := &hostDecision{of: d}
+	h.addHosts(&hosts, allow, true)
+	h.addHosts(&denied, deny, false)
 	out.Hosts, out.DenyHosts = hosts.list, denied.list
 	if len(d.errs) > 0 {
 		return nil, d.errs
@@ -323,6 +331,6 @@ func (e *Effective) MayAsk(t Target) bool {
 		return false
 	}
 	rule := &hostRule{ports: []uint16{t.Port}}
-	d := decision{scope: e.Scope, ceilings: e.ceilings}
-	return rule.setHost(name, true) == nil && d.hostBound(rule) == nil
+	d := &decision{scope: e.Scope, ceilings: e.ceilings}
+	return rule.setHost(name, true) == nil && (&hostDecision{of: d}).hostBound(rule) == nil
 }

@@ -268,7 +268,7 @@ func tightened[T comparable](d *decision, dim dimension[T], c choice[T]) choice[
 
 // overruled tells a person at the keyboard that the project file narrowed what
 // they typed: it is safe, but must not look like a flag that does nothing.
-func (d *decision) overruled(dim Dimension, asked Source, from, to string, by Source) {
+func (d *findings) overruled(dim Dimension, asked Source, from, to string, by Source) {
 	if asked.Layer == LayerCommandLine || asked.Layer == LayerEnvironment {
 		d.warn(asked, "%s %s is tightened to %s by the project file (%s)", dim, from, to, by)
 	}

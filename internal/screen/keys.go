@@ -49,7 +49,7 @@ func (s *Screen) Key(name string) ([]byte, error) {
 		}
 		mods, key = mods|mod, after
 	}
-	if b := s.namedKey(strings.ToLower(key), mods); b != nil {
+	if b := s.modes.namedKey(strings.ToLower(key), mods); b != nil {
 		return b, nil
 	}
 	if r, n := utf8.DecodeRuneInString(key); n == len(key) && n > 0 && (r != utf8.RuneError || n == 3) && unicode.IsPrint(r) {
@@ -60,12 +60,12 @@ func (s *Screen) Key(name string) ([]byte, error) {
 	return nil, fmt.Errorf(`key %.60q: want one character or a name as "Enter", "PageUp", "F5", with ctrl+, alt+ or shift+ before it`, name)
 }
 
-func (s *Screen) namedKey(key string, mods int) []byte {
+func (m *modes) namedKey(key string, mods int) []byte {
 	if c, ok := letterKeys[key]; ok {
 		switch {
 		case mods != 0:
 			return fmt.Appendf(nil, "\x1b[1;%d%c", mods+1, c)
-		case s.modes.appCursor || key[0] == 'f':
+		case m.appCursor || key[0] == 'f':
 			return []byte{0x1b, 'O', c}
 		}
 		return []byte{0x1b, '[', c}
@@ -84,7 +84,7 @@ func (s *Screen) namedKey(key string, mods int) []byte {
 	switch {
 	case c == '\t' && mods&shift != 0:
 		b = []byte("\x1b[Z")
-	case c == '\r' && s.modes.newline:
+	case c == '\r' && m.newline:
 		b = []byte("\r\n")
 	case c == ' ' && mods&ctrl != 0:
 		b = []byte{0}

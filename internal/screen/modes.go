@@ -1,13 +1,12 @@
 package screen
 
-func (s *Screen) ansiModes(on bool) {
-	for i := range s.parser.params {
-		switch s.number(i, 0) {
-		case 4:
-			s.modes.insert = on
-		case 20:
-			s.modes.newline = on
-		}
+// ansi is SM and RM without a question mark.
+func (m *modes) ansi(n int, on bool) {
+	switch n {
+	case 4:
+		m.insert = on
+	case 20:
+		m.newline = on
 	}
 }
 
@@ -16,12 +15,12 @@ func (s *Screen) private(c byte) {
 	switch c {
 	case 'h', 'l':
 		for i := range s.parser.params {
-			s.privateMode(s.number(i, 0), c == 'h')
+			s.privateMode(s.parser.number(i, 0), c == 'h')
 		}
 	case 'J': // selective erasing, where nothing was protected
-		s.eraseDisplay(s.number(0, 0))
+		s.page.eraseDisplay(s.parser.number(0, 0))
 	case 'K':
-		s.eraseLine(s.number(0, 0))
+		s.page.eraseLine(s.parser.number(0, 0))
 	case 'n':
 		s.report("?")
 	}
@@ -66,54 +65,32 @@ func (s *Screen) privateMode(n int, on bool) {
 	}
 	switch n {
 	case 6:
-		s.cur.origin = on
-		s.place(0, 0)
+		s.page.cur.origin = on
+		s.page.place(0, 0)
 	case 7:
-		s.modes.noWrap = !on
-		s.cur.pending = s.cur.pending && on
+		s.page.noWrap = !on
+		s.page.cur.pending = s.page.cur.pending && on
 	case 25:
 		s.modes.hidden = !on
 	case 47:
-		s.switchTo(on)
+		s.page.switchTo(on)
 	case 1047:
-		if !on && s.alternate {
-			s.clear()
+		if !on && s.page.alternate {
+			s.page.clear()
 		}
-		s.switchTo(on)
+		s.page.switchTo(on)
 	case 1048:
-		s.saveOr(on)
+		s.page.saveOr(on)
 	case 1049:
-		s.fullScreen(on)
+		s.page.fullScreen(on)
 	}
 }
 
-func (s *Screen) saveOr(on bool) {
-	if on {
-		s.save()
-	} else {
-		s.restore()
-	}
-}
-
-// fullScreen is mode 1049: the main grid and its cursor wait until the program
-// is done.
-func (s *Screen) fullScreen(on bool) {
-	switch {
-	case on && !s.alternate:
-		s.save()
-		s.switchTo(true)
-		s.clear()
-	case !on && s.alternate:
-		s.switchTo(false)
-		s.restore()
-	}
-}
-
-// looks is SGR.
-func (s *Screen) looks() {
-	params := s.parser.params
+// looks is SGR: it changes a style.
+func (p *parser) looks(t *style) {
+	params := p.params
 	for i := 0; i < len(params); {
-		n := s.number(i, 0)
+		n := p.number(i, 0)
 		i++
 		subs := i
 		for subs < len(params) && params[subs].sub {
@@ -121,23 +98,23 @@ func (s *Screen) looks() {
 		}
 		switch {
 		case n == 38 || n == 48 || n == 58:
-			colour, next, ok := s.colour(i, subs)
+			colour, next, ok := p.colour(i, subs)
 			if ok && n == 38 {
-				s.cur.style.fg = colour
+				t.fg = colour
 			} else if ok && n == 48 {
-				s.cur.style.bg = colour
+				t.bg = colour
 			}
 			i = next
 			continue
 		case n == 4 && subs > i:
-			s.cur.style.flags &^= underline | underline2
-			if kind := s.number(i, 1); kind == 2 {
-				s.cur.style.flags |= underline2
+			t.flags &^= underline | underline2
+			if kind := p.number(i, 1); kind == 2 {
+				t.flags |= underline2
 			} else if kind != 0 {
-				s.cur.style.flags |= underline
+				t.flags |= underline
 			}
 		default:
-			s.cur.style.look(n)
+			t.look(n)
 		}
 		i = subs
 	}
@@ -145,9 +122,9 @@ func (s *Screen) looks() {
 
 // colour reads 5;N or 2;R;G;B, and with colons also 2::R:G:B. It tells where the
 // next parameter is.
-func (s *Screen) colour(i, subs int) (colour uint32, next int, ok bool) {
+func (p *parser) colour(i, subs int) (colour uint32, next int, ok bool) {
 	next, at := subs, i+1
-	three := s.number(i, 0) == 2
+	three := p.number(i, 0) == 2
 	switch {
 	case subs == i: // semicolons
 		if next = i + 2; three {
@@ -159,12 +136,12 @@ func (s *Screen) colour(i, subs int) (colour uint32, next int, ok bool) {
 	if three {
 		var rgb uint32
 		for j := at; j < at+3; j++ {
-			rgb = rgb<<8 | uint32(min(s.number(j, 0), 255))
+			rgb = rgb<<8 | uint32(min(p.number(j, 0), 255))
 		}
-		return rgbColour | rgb, next, at+3 <= min(next, len(s.parser.params))
+		return rgbColour | rgb, next, at+3 <= min(next, len(p.params))
 	}
-	n := s.number(at, 0)
-	return paletteColour | uint32(n&255), next, s.number(i, 0) == 5 && n <= 255 && at < min(next, len(s.parser.params))
+	n := p.number(at, 0)
+	return paletteColour | uint32(n&255), next, p.number(i, 0) == 5 && n <= 255 && at < min(next, len(p.params))
 }
 
 // attributes are the numbers that set one: SGR 1 to 9, and 21.

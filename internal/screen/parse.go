@@ -77,7 +77,9 @@ func (s *Screen) take(c byte) {
 	case p.state == escape:
 		s.inEscape(c)
 	case p.state == sequence:
-		s.inSequence(c)
+		if p.ends(c) {
+			s.sequence(c)
+		}
 	case c < 0x7f:
 		s.print(rune(c))
 	case c >= 0x80:
@@ -172,7 +174,7 @@ func (s *Screen) inEscape(c byte) {
 	p.state = ground
 	switch {
 	case p.middle != 0:
-		s.escapeMiddle(p.middle, c)
+		s.page.escapeMiddle(p.middle, c)
 	case c == '[':
 		p.state, p.prefix, p.params, p.bad = sequence, 0, append(p.params[:0], param{n: -1}), false
 	case c == ']':
@@ -192,15 +194,13 @@ func (p *parser) note(c byte) {
 	p.middle = c
 }
 
-func (s *Screen) inSequence(c byte) {
-	p := &s.parser
+// ends takes a byte of a sequence, and reports whether a valid one ends with it.
+func (p *parser) ends(c byte) bool {
 	last := &p.params[len(p.params)-1]
 	switch {
 	case c >= 0x40 && c <= 0x7e:
 		p.state = ground
-		if !p.bad {
-			s.sequence(c)
-		}
+		return !p.bad
 	case c >= 0x80:
 		p.bad = true
 	case c == 0x7f:
@@ -213,7 +213,7 @@ func (s *Screen) inSequence(c byte) {
 	case c == ';' || c == ':':
 		if len(p.params) == maxParams {
 			p.bad = true
-			return
+			return false
 		}
 		p.params = append(p.params, param{n: -1, sub: c == ':'})
 	case len(p.params) == 1 && last.n < 0 && p.prefix == 0:
@@ -221,15 +221,16 @@ func (s *Screen) inSequence(c byte) {
 	default:
 		p.bad = true
 	}
+	return false
 }
 
 // number is a sequence's parameter, or what stands for one that is left out.
-func (s *Screen) number(i, missing int) int {
-	if i < len(s.parser.params) && s.parser.params[i].n >= 0 {
-		return s.parser.params[i].n
+func (p *parser) number(i, missing int) int {
+	if i < len(p.params) && p.params[i].n >= 0 {
+		return p.params[i].n
 	}
 	return missing
 }
 
 // count is a parameter where 0 means 1.
-func (s *Screen) count() int { return max(s.number(0, 1), 1) }
+func (p *parser) count() int { return max(p.number(0, 1), 1) }

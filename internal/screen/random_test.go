@@ -46,15 +46,15 @@ type failing interface{ Fatalf(string, ...any) }
 // sound holds what must be true of every screen.
 func sound(t failing, s *Screen) {
 	cols, rows := s.Size()
-	for _, c := range []cursor{s.cur, s.saved[0], s.saved[1]} {
+	for _, c := range []cursor{s.page.cur, s.page.saved[0], s.page.saved[1]} {
 		if c.x < 0 || c.x >= cols || c.y < 0 || c.y >= rows || c.pending && c.x != cols-1 {
 			t.Fatalf("cursor %+v on %d by %d", c, cols, rows)
 		}
 	}
-	if s.top < 0 || s.bottom >= rows || s.top > s.bottom || len(s.tabs) != cols || len(s.back) > s.maxBack {
-		t.Fatalf("margins %d to %d, %d tabs, %d lines kept", s.top, s.bottom, len(s.tabs), len(s.back))
+	if s.page.top < 0 || s.page.bottom >= rows || s.page.top > s.page.bottom || len(s.page.tabs) != cols || len(s.page.back.lines) > s.page.back.max {
+		t.Fatalf("margins %d to %d, %d tabs, %d lines kept", s.page.top, s.page.bottom, len(s.page.tabs), len(s.page.back.lines))
 	}
-	for _, g := range [][]line{s.main, s.other} {
+	for _, g := range [][]line{s.page.main, s.page.other} {
 		if g != nil && len(g) != rows {
 			t.Fatalf("%d lines, want %d", len(g), rows)
 		}
@@ -80,7 +80,7 @@ func sound(t failing, s *Screen) {
 // one does.
 func redrawn(t failing, s *Screen) {
 	s.parser = parser{} // what was begun is not on the screen
-	other := New(s.cols, s.rows, s.maxBack)
+	other := New(s.page.cols, s.page.rows, s.page.back.max)
 	_, _ = other.Write(s.Redraw())
 	sound(t, other)
 	for _, more := range []string{"", "ab漢q\x1b[99Cxyz\n\tx", "\x1b8x\x1b[?1049l\x1b8y\nz"} {
@@ -90,8 +90,8 @@ func redrawn(t failing, s *Screen) {
 		if x2, y2, shown2 := other.Cursor(); x != x2 || y != y2 || shown != shown2 || !slices.Equal(s.Lines(), other.Lines()) || s.Title() != other.Title() {
 			t.Fatalf("after %q\n%q at %d,%d %v is redrawn as\n%q at %d,%d %v", more, s.Lines(), x, y, shown, other.Lines(), x2, y2, shown2)
 		}
-		if s.modes != other.modes || s.cur != other.cur || !reflect.DeepEqual(s.tabs, other.tabs) {
-			t.Fatalf("after %q %+v %+v is redrawn as %+v %+v", more, s.modes, s.cur, other.modes, other.cur)
+		if s.modes != other.modes || s.page.noWrap != other.page.noWrap || s.page.cur != other.page.cur || !reflect.DeepEqual(s.page.tabs, other.page.tabs) {
+			t.Fatalf("after %q %+v %+v is redrawn as %+v %+v", more, s.modes, s.page.cur, other.modes, other.page.cur)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package screen
 import (
 	"bytes"
 	"fmt"
-	"slices"
 )
 
 // Redraw gives the bytes that make a fresh terminal of the same size show this
@@ -16,19 +15,22 @@ func (s *Screen) Redraw() []byte {
 		fmt.Fprintf(&b, "\x1b]2;%s\x1b\\", s.title)
 	}
 	b.WriteString("\x1b[m\x1b[H\x1b[2J")
-	s.redrawTabs(&b)
-	paint(&b, s.main)
-	s.putCursor(&b, s.saved[0], s.main, true)
-	if s.alternate {
+	s.page.tabs.redraw(&b)
+	paint(&b, s.page.main)
+	s.page.saved[0].redraw(&b, s.page.main, 0, true)
+	if s.page.alternate {
 		b.WriteString("\x1b[?47h\x1b[2J")
-		paint(&b, s.other)
-		s.putCursor(&b, s.saved[1], s.other, true)
+		paint(&b, s.page.other)
+		s.page.saved[1].redraw(&b, s.page.other, 0, true)
 	}
-	if s.top != 0 || s.bottom != s.rows-1 {
-		fmt.Fprintf(&b, "\x1b[%d;%dr", s.top+1, s.bottom+1)
+	if s.page.top != 0 || s.page.bottom != s.page.rows-1 {
+		fmt.Fprintf(&b, "\x1b[%d;%dr", s.page.top+1, s.page.bottom+1)
 	}
-	s.putCursor(&b, s.cur, s.lines(), false)
-	s.redrawModes(&b)
+	s.page.cur.redraw(&b, s.page.lines(), s.page.top, false)
+	s.modes.redraw(&b)
+	if s.page.noWrap {
+		b.WriteString("\x1b[?7l")
+	}
 	return b.Bytes()
 }
 
@@ -59,14 +61,29 @@ func paint(b *bytes.Buffer, g []line) {
 	b.WriteString("\x1b[m")
 }
 
-// putCursor brings the cursor to where c is, and saves it there if asked to.
-func (s *Screen) putCursor(b *bytes.Buffer, c cursor, g []line, save bool) {
+func (m *modes) redraw(b *bytes.Buffer) {
+	for _, n := range plainModes {
+		if *m.plainMode(n) {
+			fmt.Fprintf(b, "\x1b[?%dh", n)
+		}
+	}
+	for _, m := range []struct {
+		on   bool
+		text string
+	}{{m.insert, "\x1b[4h"}, {m.newline, "\x1b[20h"}, {m.hidden, "\x1b[?25l"}} {
+		if m.on {
+			b.WriteString(m.text)
+		}
+	}
+}
+
+// redraw brings the cursor of a grid to where c is, and saves it there if asked to. The
+// upper margin is 0 for saved ones, which are put before the margins.
+func (c cursor) redraw(b *bytes.Buffer, g []line, top int, save bool) {
 	y := c.y
 	if c.origin {
 		b.WriteString("\x1b[?6h")
-		if !save { // saved ones are put before the margins
-			y -= s.top
-		}
+		y -= top
 	} else {
 		b.WriteString("\x1b[?6l")
 	}
@@ -85,38 +102,6 @@ func (s *Screen) putCursor(b *bytes.Buffer, c cursor, g []line, save bool) {
 	b.WriteByte("\x0f\x0e"[c.shift])
 	if save {
 		b.WriteString("\x1b7\x1b(B\x1b)B\x0f")
-	}
-}
-
-func (s *Screen) redrawTabs(b *bytes.Buffer) {
-	usual := make([]bool, s.cols)
-	for x := range usual {
-		usual[x] = x%8 == 0
-	}
-	if slices.Equal(usual, s.tabs) {
-		return
-	}
-	b.WriteString("\x1b[3g")
-	for x, stop := range s.tabs {
-		if stop {
-			fmt.Fprintf(b, "\x1b[%dG\x1bH", x+1)
-		}
-	}
-}
-
-func (s *Screen) redrawModes(b *bytes.Buffer) {
-	for _, n := range plainModes {
-		if *s.modes.plainMode(n) {
-			fmt.Fprintf(b, "\x1b[?%dh", n)
-		}
-	}
-	for _, m := range []struct {
-		on   bool
-		text string
-	}{{s.modes.insert, "\x1b[4h"}, {s.modes.newline, "\x1b[20h"}, {s.modes.noWrap, "\x1b[?7l"}, {s.modes.hidden, "\x1b[?25l"}} {
-		if m.on {
-			b.WriteString(m.text)
-		}
 	}
 }
 

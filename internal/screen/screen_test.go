@@ -213,7 +213,7 @@ func TestColours(t *testing.T) {
 		"38":                  {},
 		"99999999999999999;1": {flags: bold},
 	} {
-		if got := write(10, 4, "\x1b["+sgr+"m").cur.style; got != want {
+		if got := write(10, 4, "\x1b["+sgr+"m").page.cur.style; got != want {
 			t.Errorf("%s: %+v, want %+v", sgr, got, want)
 		}
 	}

@@ -23,65 +23,69 @@ type caller struct {
 	human func(agent func(Process) string) *api.Denial
 }
 
+// answerer answers the requests that come to a workspace by its socket.
+type answerer struct{ of *Server }
+
 // answer carries one request out and writes the whole answer. ctx ends when
 // the caller goes.
-func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.Request) {
+func (a answerer) answer(ctx context.Context, conn net.Conn, who caller, req api.Request) {
 	if who.inside {
-		s.answerInside(conn, who, req)
+		a.answerInside(conn, who, req)
 		return
 	}
 	var last api.Reply
-	if why := s.held(&req); why != nil {
+	if why := a.of.held(&req); why != nil {
 		last = api.Reply{Error: why}
 	} else {
-		last = s.carriedOut(ctx, conn, who, req)
+		last = a.carriedOut(ctx, conn, who, req)
 	}
 	// A look may be refused for what is not there, or as its caller went: nothing was decided.
 	if last.Error != nil && (!lookOp(req.Op) || last.Error.Code == api.CodeCeiling) {
-		s.noteRequest(who, &req, last.Error)
+		a.of.cfg.noteRequest(who, &req, last.Error)
 	}
 	if err := writeLine(conn, last); errors.Is(err, registry.ErrLine) { // it quotes something long, most likely
-		_ = writeLine(conn, refusal(api.CodeRequest, req.Op, s.cfg.ID, "the answer is "+err.Error(), "ask for less"))
+		_ = writeLine(conn, refusal(api.CodeRequest, req.Op, a.of.cfg.ID, "the answer is "+err.Error(), "ask for less"))
 	}
 }
 
 // carriedOut carries out a request that the ceiling allows, and gives the last reply.
-func (s *Server) carriedOut(ctx context.Context, conn net.Conn, who caller, req api.Request) (last api.Reply) {
+func (a answerer) carriedOut(ctx context.Context, conn net.Conn, who caller, req api.Request) (last api.Reply) {
 	switch req.Op {
 	case api.OpStatus:
-		last = api.Reply{OK: true, Status: s.status()}
+		last = api.Reply{OK: true, Status: a.of.status()}
 	case api.OpStop:
-		s.noteRequest(who, &req, nil)
-		s.Stop()
+		a.of.cfg.noteRequest(who, &req, nil)
+		a.of.Stop()
 		last = api.Reply{OK: true}
 	case api.OpPause, api.OpResume:
-		last = s.pauseOrResume(ctx, who, req)
+		last = a.pauseOrResume(ctx, who, req)
 	case api.OpProject:
-		last = s.project.changed(ctx, req)
+		last = a.of.project.changed(ctx, req)
 	case api.OpControl:
-		last = s.controlled(ctx, who, req)
+		last = a.controlled(ctx, who, req)
 	case api.OpAsk:
-		last = s.asked(who, req)
+		last = a.asked(who, req)
 	case api.OpEvents:
-		last = s.events(ctx, conn, req)
+		last = a.events(ctx, conn, req)
 	case api.OpApprovals:
-		last = s.approvals(ctx, conn, req)
+		last = a.approvals(ctx, conn, req)
 	case api.OpApprove, api.OpDeny:
-		last = s.decide(ctx, who, req)
+		last = a.decide(ctx, who, req)
 	case api.OpWatch:
-		last = s.watch(ctx, conn, who, req)
+		last = a.watch(ctx, conn, who, req)
 	case api.OpTerms:
-		if !s.owns(who) {
-			return refusal(api.CodeRequest, req.Op, s.cfg.ID, "only the process that the workspace belongs to sets its terms", "`carrel start --ends-with PID` says which that is")
+		if !a.of.cfg.owns(who) {
+			return refusal(api.CodeRequest, req.Op, a.of.cfg.ID, "only the process that the workspace belongs to sets its terms",
+				"`carrel start --ends-with PID` says which that is")
 		}
-		last = s.answerDesk(ctx, conn, who, req, looks)
+		last = a.answerDesk(ctx, conn, who, req, looks)
 	case api.OpNetAllow, api.OpNetDeny:
-		last = s.hosts(who, req)
+		last = a.hosts(who, req)
 	case api.OpClipboardSend, api.OpClipboardTake:
-		last = s.clipboard(ctx, conn, who, req)
+		last = a.clipboard(ctx, conn, who, req)
 	default:
 		if does, ok := deskOps[req.Op]; ok {
-			last = s.answerDesk(ctx, conn, who, req, does)
+			last = a.answerDesk(ctx, conn, who, req, does)
 			break
 		}
 		last = refusal(api.CodeRequest, req.Op, req.Op, fmt.Sprintf("there is no operation %.40q", req.Op), "is the program that runs there another version?")
@@ -90,18 +94,18 @@ func (s *Server) carriedOut(ctx context.Context, conn net.Conn, who caller, req 
 }
 
 // answerInside is all that a process behind walls or in a container gets.
-func (s *Server) answerInside(conn net.Conn, who caller, req api.Request) {
+func (a answerer) answerInside(conn net.Conn, who caller, req api.Request) {
 	reply := refusal(api.CodeInside, req.Op, req.Op, "a process inside walls or a container may only ask for the status", "do it outside, in the namespaces that carrel was started in")
 	if req.Op == api.OpStatus {
-		reply = api.Reply{OK: true, Status: &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state()}}
+		reply = api.Reply{OK: true, Status: &api.WorkspaceStatus{ID: a.of.cfg.ID, State: a.of.pausing.state()}}
 	} else {
-		s.noteRequest(who, &req, reply.Error)
+		a.of.cfg.noteRequest(who, &req, reply.Error)
 	}
 	_ = writeLine(conn, reply)
 }
 
 func (s *Server) status() *api.WorkspaceStatus {
-	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state(), Project: s.cfg.Project, Argv: BoundArgv(s.cfg.Argv, maxArgv),
+	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.pausing.state(), Project: s.cfg.Project, Argv: BoundArgv(s.cfg.Argv, maxArgv),
 		Persona: s.cfg.Persona, Backend: s.cfg.Backend, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published, Ceiling: s.ceiling()}
 	if s.door != nil {
 		st.PID = s.door.pid
@@ -118,51 +122,51 @@ func (s *Server) status() *api.WorkspaceStatus {
 }
 
 // controlled changes the mode of a named workspace, or, without one, tells it.
-func (s *Server) controlled(ctx context.Context, who caller, req api.Request) api.Reply {
-	if s.cfg.Desk == nil {
-		return refusal(api.CodeRequest, req.Op, s.cfg.ID, "this workspace is one command's: it can be paused, resumed and stopped", "`carrel start NAME` makes one that stays")
+func (a answerer) controlled(ctx context.Context, who caller, req api.Request) api.Reply {
+	if a.of.cfg.Desk == nil {
+		return refusal(api.CodeRequest, req.Op, a.of.cfg.ID, "this workspace is one command's: it can be paused, resumed and stopped", "`carrel start NAME` makes one that stays")
 	}
 	if req.Mode == "" {
-		now := s.control.get()
+		now := a.of.control.get()
 		return api.Reply{OK: true, Control: &now}
 	}
-	return s.setControl(ctx, who, req)
+	return a.of.setControl(ctx, who, req)
 }
 
-func (s *Server) pauseOrResume(ctx context.Context, who caller, req api.Request) api.Reply {
+func (a answerer) pauseOrResume(ctx context.Context, who caller, req api.Request) api.Reply {
 	op := req.Op
 	if op == api.OpResume {
-		if why := s.project.refuses(op); why != nil {
+		if why := a.of.project.refuses(op); why != nil {
 			return api.Reply{Error: why}
 		}
 	}
-	if s.cfg.Desk != nil {
+	if a.of.cfg.Desk != nil {
 		if req.Mode = api.ControlActive; op == api.OpPause {
 			req.Mode = api.ControlPaused
 		}
-		return s.setControl(ctx, who, req)
+		return a.of.setControl(ctx, who, req)
 	}
 	ctx, cancel := context.WithTimeout(ctx, workDeadline)
 	defer cancel()
-	s.wanted.Store(op == api.OpPause)
-	if err := s.change(ctx, op == api.OpPause); err != nil {
+	a.of.pausing.wanted.Store(op == api.OpPause)
+	if err := a.of.pausing.change(ctx, op == api.OpPause); err != nil {
 		code := api.CodeNotPaused
 		if err == errBusy {
 			code = api.CodeBusy
 		}
-		return refusal(code, op, s.cfg.ID, err.Error(), "`carrel stop "+s.cfg.ID+"` works in any case")
+		return refusal(code, op, a.of.cfg.ID, err.Error(), "`carrel stop "+a.of.cfg.ID+"` works in any case")
 	}
-	return api.Reply{OK: true, Status: s.status()}
+	return api.Reply{OK: true, Status: a.of.status()}
 }
 
 // decide takes an answer to an approval. Saying no needs nobody in particular.
-func (s *Server) decide(ctx context.Context, who caller, req api.Request) api.Reply {
-	waits, ok := s.queue.get(req.ID)
+func (a answerer) decide(ctx context.Context, who caller, req api.Request) api.Reply {
+	waits, ok := a.of.queue.get(req.ID)
 	if !ok {
 		return notWaiting(req)
 	}
-	if req.Op == api.OpApprove && !(waits.Term != "" && s.owns(who)) {
-		if why := who.human(s.cfg.Agent); why != nil {
+	if req.Op == api.OpApprove && !(waits.Term != "" && a.of.cfg.owns(who)) {
+		if why := who.human(a.of.cfg.Agent); why != nil {
 			return api.Reply{Error: why}
 		}
 	}
@@ -172,17 +176,17 @@ func (s *Server) decide(ctx context.Context, who caller, req api.Request) api.Re
 	if req.Check {
 		return api.Reply{OK: true, Approval: &waits}
 	}
-	if req.Op == api.OpApprove && s.queue.ofControl(req.ID) {
-		return s.grantAsked(ctx, who, req)
+	if req.Op == api.OpApprove && a.of.queue.ofControl(req.ID) {
+		return a.grantAsked(ctx, who, req)
 	}
-	how, v := api.AnswerDenied, verdict{by: s.whoIs(who)}
+	how, v := api.AnswerDenied, verdict{by: a.of.cfg.whoIs(who)}
 	if req.Op == api.OpApprove {
 		how, v.granted, v.scope = api.AnswerApproved, true, req.Scope
 	}
-	if req.Op == api.OpDeny && req.End && waits.App != "" && s.cfg.Kill != nil {
-		s.cfg.Kill(waits.App)
+	if req.Op == api.OpDeny && req.End && waits.App != "" && a.of.cfg.Kill != nil {
+		a.of.cfg.Kill(waits.App)
 	}
-	if !s.queue.take(req.ID, how, v) {
+	if !a.of.queue.take(req.ID, how, v) {
 		return notWaiting(req)
 	}
 	waits.Answer = how
@@ -190,34 +194,34 @@ func (s *Server) decide(ctx context.Context, who caller, req api.Request) api.Re
 }
 
 // owns says whether a caller is the process that the workspace belongs to.
-func (s *Server) owns(who caller) bool {
-	return s.cfg.Owner != nil && !who.inside && who.pid > 0 && s.cfg.Owner(who.pid)
+func (c *Config) owns(who caller) bool {
+	return c.Owner != nil && !who.inside && who.pid > 0 && c.Owner(who.pid)
 }
 
 // hosts changes the host rules of a workspace that runs. Less than before needs
 // nobody in particular, more a person.
-func (s *Server) hosts(who caller, req api.Request) api.Reply {
+func (a answerer) hosts(who caller, req api.Request) api.Reply {
 	allow := req.Op == api.OpNetAllow
 	if allow {
-		if why := who.human(s.cfg.Agent); why != nil {
+		if why := who.human(a.of.cfg.Agent); why != nil {
 			why.Operation, why.Hint = req.Op, "type `carrel net allow` yourself, in a terminal of your own outside the workspace"
 			return api.Reply{Error: why}
 		}
 	}
-	if s.cfg.Hosts == nil {
+	if a.of.cfg.Hosts == nil {
 		return refusal(api.CodeRequest, req.Op, req.Host, "this workspace has no list of hosts: its network is not filtered", "start it with --network filtered")
 	}
-	if allow && s.cfg.Refuse != nil {
-		if why := s.cfg.Refuse(req.Op); why != nil {
+	if allow && a.of.cfg.Refuse != nil {
+		if why := a.of.cfg.Refuse(req.Op); why != nil {
 			return api.Reply{Error: why}
 		}
 	}
 	if req.Check {
-		return api.Reply{OK: true, Status: s.status()}
+		return api.Reply{OK: true, Status: a.of.status()}
 	}
-	err := s.cfg.Hosts(allow, req.Host)
+	err := a.of.cfg.Hosts(allow, req.Host)
 	if err == nil {
-		s.noteRequest(who, &req, nil)
+		a.of.cfg.noteRequest(who, &req, nil)
 	} else {
 		var denied *api.Denial
 		if errors.As(err, &denied) {
@@ -225,30 +229,30 @@ func (s *Server) hosts(who caller, req api.Request) api.Reply {
 		}
 		return refusal(api.CodeRequest, req.Op, req.Host, err.Error(), "a host, *.host, an address or a range, each with an optional :port")
 	}
-	return api.Reply{OK: true, Status: s.status()}
+	return api.Reply{OK: true, Status: a.of.status()}
 }
 
 // clipboard carries something between a person's desktop and the workspace. Both ways
 // take a person: what they copied is theirs, and so is what they will paste.
-func (s *Server) clipboard(ctx context.Context, conn net.Conn, who caller, req api.Request) api.Reply {
-	if why := who.human(s.cfg.Agent); why != nil {
+func (a answerer) clipboard(ctx context.Context, conn net.Conn, who caller, req api.Request) api.Reply {
+	if why := who.human(a.of.cfg.Agent); why != nil {
 		why.Operation, why.Message = req.Op, "only a person at a terminal may carry a clipboard: "+why.Subject
 		why.Rule, why.Hint = "the clipboard needs the human channel", "type `carrel clipboard` yourself, in a terminal of your own outside the workspace"
 		return api.Reply{Error: why}
 	}
-	if s.cfg.Desk != nil && req.Op == api.OpClipboardSend {
-		if why := s.blocked(who, req.Op); why != nil {
+	if a.of.cfg.Desk != nil && req.Op == api.OpClipboardSend {
+		if why := a.of.blocked(who, req.Op); why != nil {
 			return api.Reply{Error: why}
 		}
 	}
 	if req.Check {
 		return api.Reply{OK: true}
 	}
-	if s.cfg.Clipboard == nil {
-		return refusal(api.CodeRequest, req.Op, s.cfg.ID, "this workspace has no clipboard", "")
+	if a.of.cfg.Clipboard == nil {
+		return refusal(api.CodeRequest, req.Op, a.of.cfg.ID, "this workspace has no clipboard", "")
 	}
-	s.noteRequest(who, &req, nil)
-	return s.cfg.Clipboard(ctx, &Call{Request: req, Files: who.files, conn: conn})
+	a.of.cfg.noteRequest(who, &req, nil)
+	return a.of.cfg.Clipboard(ctx, &Call{Request: req, Files: who.files, conn: conn})
 }
 
 func notWaiting(req api.Request) api.Reply {
@@ -256,12 +260,12 @@ func notWaiting(req api.Request) api.Reply {
 }
 
 // events sends what was kept, and with follow what comes, until one side ends.
-func (s *Server) events(ctx context.Context, conn net.Conn, req api.Request) api.Reply {
-	kept, f := s.hub.subscribe()
-	defer s.hub.unsubscribe(f)
+func (a answerer) events(ctx context.Context, conn net.Conn, req api.Request) api.Reply {
+	kept, f := a.of.hub.subscribe()
+	defer a.of.hub.unsubscribe(f)
 	since := req.Since
-	if s.cfg.Past != nil && len(kept) > 0 && kept[0].Seq > since+1 {
-		err := s.cfg.Past(since, func(e api.Event) error {
+	if a.of.cfg.Past != nil && len(kept) > 0 && kept[0].Seq > since+1 {
+		err := a.of.cfg.Past(since, func(e api.Event) error {
 			if e.Seq <= since || e.Seq >= kept[0].Seq {
 				return nil
 			}
@@ -269,7 +273,7 @@ func (s *Server) events(ctx context.Context, conn net.Conn, req api.Request) api
 			return writeLine(conn, api.Reply{OK: true, More: true, Event: &e})
 		})
 		if err != nil {
-			return refusal(api.CodeRequest, req.Op, s.cfg.ID, err.Error(), "`carrel artifacts` says where the log is")
+			return refusal(api.CodeRequest, req.Op, a.of.cfg.ID, err.Error(), "`carrel artifacts` says where the log is")
 		}
 	}
 	for i := range kept {
@@ -287,14 +291,14 @@ func (s *Server) events(ctx context.Context, conn net.Conn, req api.Request) api
 }
 
 // approvals sends what waits, and with follow each that comes or is answered.
-func (s *Server) approvals(ctx context.Context, conn net.Conn, req api.Request) api.Reply {
+func (a answerer) approvals(ctx context.Context, conn net.Conn, req api.Request) api.Reply {
 	if req.ID != "" {
-		return s.oneApproval(ctx, conn, req)
+		return a.oneApproval(ctx, conn, req)
 	}
-	_, f := s.hub.subscribe()
-	defer s.hub.unsubscribe(f)
+	_, f := a.of.hub.subscribe()
+	defer a.of.hub.unsubscribe(f)
 	sent := make(map[string]bool)
-	for _, a := range s.queue.list() {
+	for _, a := range a.of.queue.list() {
 		sent[a.ID] = true
 		if writeLine(conn, api.Reply{OK: true, More: true, Approval: &a}) != nil {
 			return api.Reply{}

@@ -65,7 +65,7 @@ func TestAskedControl(t *testing.T) {
 		do                        func(t *testing.T, s *Server, e Entry, id string)
 	}{
 		{"a person approves", api.ControlPaused, api.AnswerApproved, api.ControlActive, func(t *testing.T, s *Server, e Entry, id string) {
-			if r := s.decide(context.Background(), person(), api.Request{Op: api.OpApprove, ID: id}); !r.OK || r.Control.Mode != api.ControlActive || r.Approval.Answer != api.AnswerApproved {
+			if r := (answerer{s}).decide(context.Background(), person(), api.Request{Op: api.OpApprove, ID: id}); !r.OK || r.Control.Mode != api.ControlActive || r.Approval.Answer != api.AnswerApproved {
 				t.Errorf("%+v", r)
 			}
 		}},
@@ -82,7 +82,7 @@ func TestAskedControl(t *testing.T) {
 			if _, err := e.Call(context.Background(), api.Request{Op: api.OpControl, Mode: api.ControlPaused}); err != nil {
 				t.Error(err)
 			}
-			if r := s.decide(context.Background(), person(), api.Request{Op: api.OpApprove, ID: id}); r.OK {
+			if r := (answerer{s}).decide(context.Background(), person(), api.Request{Op: api.OpApprove, ID: id}); r.OK {
 				t.Error("what was shown before is approved after")
 			}
 		}},
@@ -136,7 +136,7 @@ func TestAskedInVain(t *testing.T) {
 	if got := followed(t, e, r.Approval.ID); got != api.AnswerExpired || s.control.get().Mode != api.ControlReadOnly {
 		t.Errorf("%s, %+v", got, s.control.get())
 	}
-	if r := s.decide(context.Background(), person(), api.Request{Op: api.OpApprove, ID: r.Approval.ID}); r.OK {
+	if r := (answerer{s}).decide(context.Background(), person(), api.Request{Op: api.OpApprove, ID: r.Approval.ID}); r.OK {
 		t.Error("approved after the deadline")
 	}
 	for _, c := range []struct {

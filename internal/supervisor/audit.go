@@ -25,37 +25,37 @@ func lookOp(op string) bool {
 const maxNotedArgv = 2 << 10
 
 // audit writes a record down, where that is done at all.
-func (s *Server) audit(r api.AuditRecord) {
-	if s.cfg.Audit != nil {
-		s.cfg.Audit(r)
+func (c *Config) audit(r api.AuditRecord) {
+	if c.Audit != nil {
+		c.Audit(r)
 	}
 }
 
 // noteRequest writes down that a request is carried out, or with why that it was
 // refused. Looks that are answered are not noted: an agent asks for its screen several
 // times a second, and what it may see is all that is inside.
-func (s *Server) noteRequest(who caller, req *api.Request, why *api.Denial) {
-	if s.cfg.Audit == nil {
+func (c *Config) noteRequest(who caller, req *api.Request, why *api.Denial) {
+	if c.Audit == nil {
 		return
 	}
-	r := api.AuditRecord{Kind: api.AuditRequest, Who: s.whoIs(who), Operation: req.Op, Decision: api.DecisionAllowed}
+	r := api.AuditRecord{Kind: api.AuditRequest, Who: c.whoIs(who), Operation: req.Op, Decision: api.DecisionAllowed}
 	r.Subject, r.Detail = subjectOf(req)
 	if why != nil { // its message may quote what was typed
 		r.Decision, r.Rule, r.Source = api.DecisionRefused, why.Rule, why.Source
 		r.Detail = strings.TrimPrefix(r.Detail+", "+why.Code, ", ")
 	}
-	s.audit(r)
+	c.audit(r)
 }
 
 // whoIs names a caller.
-func (s *Server) whoIs(who caller) api.AuditWho {
+func (c *Config) whoIs(who caller) api.AuditWho {
 	w := api.AuditWho{Kind: api.WhoCaller, PID: who.pid}
 	switch {
 	case who.inside:
 		w.Kind = api.WhoInside
-	case s.owns(who):
+	case c.owns(who):
 		w.Kind = api.WhoOwner
-	case who.human != nil && who.human(s.cfg.Agent) == nil:
+	case who.human != nil && who.human(c.Agent) == nil:
 		w.Kind = api.WhoPerson
 	}
 	if who.pid > 0 {
@@ -112,8 +112,8 @@ func desktopSubject(d *api.Desktop) (subject, detail string) {
 }
 
 // noteApproval writes down that an operation waits, or how that ended.
-func (s *Server) noteApproval(a api.Approval, by api.AuditWho) {
-	if s.cfg.Audit == nil {
+func (c *Config) noteApproval(a api.Approval, by api.AuditWho) {
+	if c.Audit == nil {
 		return
 	}
 	r := api.AuditRecord{Kind: api.AuditApproval, Who: by, Operation: a.Operation, Subject: a.Subject, Rule: a.Rule, Source: a.Source, Step: a.Step, App: a.App, Decision: a.Answer}
@@ -130,5 +130,5 @@ func (s *Server) noteApproval(a api.Approval, by api.AuditWho) {
 	if a.ID == "" {
 		r.Detail = "nobody was asked: too much waits, or nobody could read it"
 	}
-	s.audit(r)
+	c.audit(r)
 }

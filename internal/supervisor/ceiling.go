@@ -33,7 +33,7 @@ func (s *Server) held(req *api.Request) *api.Denial {
 	if req.Op == api.OpStatus || req.Op == api.OpStop || req.Op == api.OpProject { // the state directory decides that one
 		return nil
 	}
-	why := s.otherCeiling(req)
+	why := s.cfg.otherCeiling(req)
 	if why == nil && !afterEnd[req.Op] {
 		why = s.over(req.Op)
 	}
@@ -50,9 +50,9 @@ func (s *Server) held(req *api.Request) *api.Denial {
 const maxHash = 80
 
 // otherCeiling refuses a caller that is held to another ceiling than the workspace.
-func (s *Server) otherCeiling(req *api.Request) *api.Denial {
+func (c *Config) otherCeiling(req *api.Request) *api.Denial {
 	own, from := "", "none"
-	if c := s.cfg.Ceiling; c != nil && c.Hash != "" {
+	if c := c.Ceiling; c != nil && c.Hash != "" {
 		own, from = c.Hash, c.Hash+" ("+c.Source+")"
 	}
 	if req.Ceiling == "" || req.Ceiling == own {

@@ -90,14 +90,14 @@ func (s *Server) setControl(ctx context.Context, who caller, req api.Request) ap
 	if err := s.carryOut(ctx, was, next); err != nil {
 		return refusal(api.CodeNotPaused, req.Op, s.cfg.ID, err.Error(), "`carrel stop "+s.cfg.Name+"` works in any case")
 	}
-	s.switched(s.whoIs(who), was, next)
+	s.switched(s.cfg.whoIs(who), was, next)
 	return api.Reply{OK: true, Control: &next, Status: s.status()}
 }
 
 // switched tells of a change that was carried out, and ends what was asked for before.
 func (s *Server) switched(by api.AuditWho, was, next api.Control) {
 	s.hub.emit(api.Event{Kind: api.EventControl, Text: next.Mode + " by " + next.By})
-	s.audit(api.AuditRecord{Kind: api.AuditControl, Who: by, Operation: api.OpControl, Subject: was.Mode + " to " + next.Mode, Decision: api.DecisionAllowed, Detail: next.Reason})
+	s.cfg.audit(api.AuditRecord{Kind: api.AuditControl, Who: by, Operation: api.OpControl, Subject: was.Mode + " to " + next.Mode, Decision: api.DecisionAllowed, Detail: next.Reason})
 	s.queue.dropWanted()
 }
 
@@ -120,8 +120,8 @@ func (s *Server) carryOut(ctx context.Context, was, next api.Control) error {
 		s.setMode(next)
 		var frozen error
 		if next.Mode == api.ControlPaused {
-			s.wanted.Store(true)
-			if frozen = s.change(ctx, true); frozen != nil {
+			s.pausing.wanted.Store(true)
+			if frozen = s.pausing.change(ctx, true); frozen != nil {
 				frozen = fmt.Errorf("requests are refused from now on, but not every process could be frozen: %w", frozen)
 			}
 		}
@@ -135,8 +135,8 @@ func (s *Server) carryOut(ctx context.Context, was, next api.Control) error {
 		return fmt.Errorf("it stays %s, as it could not be written down: %w", was.Mode, err)
 	}
 	if was.Mode == api.ControlPaused {
-		s.wanted.Store(false)
-		if err := s.change(ctx, false); err != nil {
+		s.pausing.wanted.Store(false)
+		if err := s.pausing.change(ctx, false); err != nil {
 			return fmt.Errorf("it stays paused: %w", err)
 		}
 	}

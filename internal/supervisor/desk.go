@@ -77,47 +77,48 @@ var onDesktop = map[string]bool{api.OpDesktopSee: true, api.OpDesktopDo: true}
 var talks = map[string]bool{api.OpExec: true, api.OpAttach: true, api.OpDesktopSee: true}
 
 // answerDesk hands a request on when the mode allows it.
-func (s *Server) answerDesk(ctx context.Context, conn net.Conn, who caller, req api.Request, does effect) api.Reply {
-	desk := s.cfg.Desk
+func (a answerer) answerDesk(ctx context.Context, conn net.Conn, who caller, req api.Request, does effect) api.Reply {
+	desk := a.of.cfg.Desk
 	if desk == nil && onDesktop[req.Op] {
-		desk = s.cfg.Desktop
+		desk = a.of.cfg.Desktop
 	}
 	if desk == nil && onDesktop[req.Op] {
-		return refusal(api.CodeNoDesktop, req.Op, s.cfg.ID, "this workspace has no virtual display", "--display virtual, of `carrel start` and `carrel run`, gives it one")
+		return refusal(api.CodeNoDesktop, req.Op, a.of.cfg.ID, "this workspace has no virtual display", "--display virtual, of `carrel start` and `carrel run`, gives it one")
 	}
 	if desk == nil {
-		return refusal(api.CodeRequest, req.Op, s.cfg.ID, "this workspace is one command's, and ends with it", "`carrel start NAME` makes one that stays")
+		return refusal(api.CodeRequest, req.Op, a.of.cfg.ID, "this workspace is one command's, and ends with it", "`carrel start NAME` makes one that stays")
 	}
-	looking := s.cfg.Looks != nil && s.cfg.Looks(&req) && s.control.get().Mode == api.ControlReadOnly && s.over(req.Op) == nil
+	looking := a.of.cfg.Looks != nil && a.of.cfg.Looks(&req) && a.of.control.get().Mode == api.ControlReadOnly && a.of.over(req.Op) == nil
 	if does == acts && !looking {
-		if why := s.blocked(who, req.Op); why != nil {
+		if why := a.of.blocked(who, req.Op); why != nil {
 			return api.Reply{Error: why}
 		}
 	}
-	if s.stopping.Load() && does == acts {
-		return refusal(api.CodeRequest, req.Op, s.cfg.Name, "the workspace is ending", "`carrel start "+s.cfg.Name+"` makes it anew when it has ended")
+	if a.of.pausing.stopping.Load() && does == acts {
+		return refusal(api.CodeRequest, req.Op, a.of.cfg.Name, "the workspace is ending",
+			"`carrel start "+a.of.cfg.Name+"` makes it anew when it has ended")
 	}
 	if does == acts || lasting[req.Op] {
-		s.noteRequest(who, &req, nil)
+		a.of.cfg.noteRequest(who, &req, nil)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &Call{Request: req, Files: who.files, conn: conn, inputs: make(chan api.Input)}
 	if does == acts {
-		c.blocked = func() *api.Denial { return s.blocked(who, req.Op) }
+		c.blocked = func() *api.Denial { return a.of.blocked(who, req.Op) }
 	}
 	_ = conn.SetReadDeadline(noDeadline)
 	go func() {
 		defer cancel()
 		defer close(c.inputs)
-		s.listen(ctx, c, who)
+		a.listen(ctx, c, who)
 	}()
 	return desk.Answer(ctx, c)
 }
 
 // listen reads the caller's later lines until it goes. A line that types something
 // is dropped when the mode does not allow it; a signal is for the caller's own command.
-func (s *Server) listen(ctx context.Context, c *Call, who caller) {
+func (a answerer) listen(ctx context.Context, c *Call, who caller) {
 	if who.lines == nil {
 		return
 	}
@@ -130,10 +131,10 @@ func (s *Server) listen(ctx context.Context, c *Call, who caller) {
 		if err != nil {
 			return
 		}
-		if types := len(in.Data) > 0 || in.Text != "" || len(in.Keys) > 0; types && s.blocked(who, c.Request.Op) != nil {
+		if types := len(in.Data) > 0 || in.Text != "" || len(in.Keys) > 0; types && a.of.blocked(who, c.Request.Op) != nil {
 			continue
 		}
-		if in.Pastes && who.human(s.cfg.Agent) != nil {
+		if in.Pastes && who.human(a.of.cfg.Agent) != nil {
 			continue // whoever wants to paste is a person
 		}
 		if !talks[c.Request.Op] {

@@ -59,7 +59,7 @@ func TestScopes(t *testing.T) {
 	s.cfg.Hosts = func(bool, string) error { t.Error("a question changed the rules"); return nil }
 	s.queue = newQueue("ab12", "", func(api.Event) {})
 	person := caller{human: func(func(Process) string) *api.Denial { return nil }}
-	if r := s.hosts(person, api.Request{Op: api.OpNetAllow, Host: "x", Check: true}); !r.OK {
+	if r := (answerer{s}).hosts(person, api.Request{Op: api.OpNetAllow, Host: "x", Check: true}); !r.OK {
 		t.Errorf("asked only: %+v", r.Error)
 	}
 	for _, c := range []struct {
@@ -71,7 +71,7 @@ func TestScopes(t *testing.T) {
 		{[]string{api.ScopeWorkspace}, api.ScopeAlways, false}, {nil, api.ScopeWorkspace, false},
 	} {
 		w := s.queue.add(api.Approval{Operation: "connect", Subject: "x", Scopes: c.offered}, soon())
-		r := s.decide(context.Background(), person, api.Request{Op: api.OpApprove, ID: w.approval.ID, Scope: c.scope})
+		r := (answerer{s}).decide(context.Background(), person, api.Request{Op: api.OpApprove, ID: w.approval.ID, Scope: c.scope})
 		if r.OK != c.granted {
 			t.Errorf("%v as %q: %+v", c.offered, c.scope, r)
 		}
@@ -93,7 +93,7 @@ func TestPublishedIsTold(t *testing.T) {
 	}
 	near, far := net.Pipe()
 	defer near.Close()
-	go s.answer(context.Background(), far, caller{inside: true}, api.Request{Op: api.OpStatus})
+	go (answerer{s}).answer(context.Background(), far, caller{inside: true}, api.Request{Op: api.OpStatus})
 	if r, err := readReply(lineReader(near)); err != nil || r.Status == nil || r.Status.Published != nil {
 		t.Errorf("inside: %+v, %v", r, err)
 	}

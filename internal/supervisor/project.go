@@ -100,7 +100,7 @@ func (j *project) tell(p *api.ProjectPause) {
 		subject, detail = "project paused", p.Reason
 	}
 	s.hub.emit(api.Event{Kind: api.EventNote, Text: subject})
-	s.audit(api.AuditRecord{Kind: api.AuditControl, Who: api.AuditWho{Kind: api.WhoSupervisor}, Operation: api.OpProject,
+	s.cfg.audit(api.AuditRecord{Kind: api.AuditControl, Who: api.AuditWho{Kind: api.WhoSupervisor}, Operation: api.OpProject,
 		Subject: subject, Decision: api.DecisionAllowed, Detail: bounded(detail)})
 	s.control.turn.Lock()
 	defer s.control.turn.Unlock()

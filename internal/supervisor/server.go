@@ -96,12 +96,7 @@ type Server struct {
 	hub   *hub
 	door  *door // the listening end; nil when there is none
 
-	turn     chan struct{} // held while freezing or thawing
-	gate     func(hold bool)
-	paused   atomic.Bool
-	wanted   atomic.Bool  // to be paused, by a person
-	still    atomic.Int32 // how many need it to stand still for a moment
-	stopping atomic.Bool
+	pausing  pausing
 	stopOnce sync.Once // Stop
 	endOnce  sync.Once // LetEnd
 	control  control
@@ -117,15 +112,16 @@ func Serve(c Config) (*Server, error) {
 	if c.Agent == nil {
 		c.Agent = func(Process) string { return "" }
 	}
-	s := &Server{cfg: c, hub: newHub(c.ID), turn: make(chan struct{}, 1), ended: make(chan struct{})}
+	s := &Server{cfg: c, hub: newHub(c.ID), ended: make(chan struct{})}
+	s.pausing.init(c.Freezer, s.hub)
 	s.project.of = s
 	s.hub.record, s.hub.seq = c.Record, c.First
 	s.control.set(c.Control)
 	s.queue = newQueue(c.ID, c.Project, s.hub.emit)
-	s.queue.noted, s.queue.waits = s.noteApproval, c.Waits
+	s.queue.noted, s.queue.waits = s.cfg.noteApproval, c.Waits
 	s.hub.emit(api.Event{Kind: api.EventStarted})
 	var err error
-	if s.door, err = open(c, s.answer); err != nil {
+	if s.door, err = open(c, answerer{s}.answer); err != nil {
 		s.queue.close()
 	}
 	s.expireInTime()
@@ -190,16 +186,11 @@ func (s *Server) SetGate(gate func(hold bool)) {
 	if s == nil {
 		return
 	}
-	s.turn <- struct{}{}
-	defer func() { <-s.turn }()
-	s.gate = gate
-	if s.paused.Load() {
-		s.hold(true)
-	}
+	s.pausing.setGate(gate)
 }
 
 // Paused says whether the workspace is paused.
-func (s *Server) Paused() bool { return s != nil && s.paused.Load() }
+func (s *Server) Paused() bool { return s != nil && s.pausing.paused.Load() }
 
 // Pause freezes the workspace until Resume is called as often: nobody else lets it go
 // on before but Stop.
@@ -207,18 +198,15 @@ func (s *Server) Pause(ctx context.Context) error {
 	if s == nil {
 		return errNoFreeze
 	}
-	s.still.Add(1)
-	err := s.change(ctx, true)
-	if err != nil {
-		s.still.Add(-1)
-	}
-	return err
+	return s.pausing.pause(ctx)
 }
 
 // Resume lets it go on, unless a person has paused it meanwhile or before.
 func (s *Server) Resume(ctx context.Context) error {
-	s.still.Add(-1)
-	return s.change(ctx, false)
+	if s == nil {
+		return errNoFreeze
+	}
+	return s.pausing.resume(ctx)
 }
 
 // Stop denies what waits and has the workspace end. It waits for nothing.
@@ -241,11 +229,11 @@ func (s *Server) LetEnd() {
 		return
 	}
 	s.endOnce.Do(func() {
-		s.stopping.Store(true)
+		s.pausing.stopping.Store(true)
 		go func() { // a command has to run to end in order
 			ctx, cancel := context.WithTimeout(context.Background(), workDeadline)
 			defer cancel()
-			_ = s.change(ctx, false)
+			_ = s.pausing.change(ctx, false)
 		}()
 		go s.queue.close()
 		go s.hub.emit(api.Event{Kind: api.EventStopping})
@@ -259,7 +247,7 @@ func (s *Server) Close() {
 		return
 	}
 	s.ending.Do(func() {
-		s.stopping.Store(true)
+		s.pausing.stopping.Store(true)
 		close(s.ended)
 		s.queue.close()
 		s.hub.emit(api.Event{Kind: api.EventEnded})
@@ -267,7 +255,7 @@ func (s *Server) Close() {
 		s.door.close()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = s.change(ctx, false)
+		_ = s.pausing.change(ctx, false)
 	})
 }
 
@@ -276,67 +264,3 @@ var (
 	errNoFreeze = errors.New("this workspace cannot be paused here")
 	errEnding   = errors.New("the workspace is ending")
 )
-
-// change freezes or thaws, one at a time.
-func (s *Server) change(ctx context.Context, pause bool) error {
-	if s == nil || s.cfg.Freezer == nil {
-		return errNoFreeze
-	}
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return errBusy
-	}
-	switch {
-	case s.paused.Load() == pause:
-		return nil
-	case pause && s.stopping.Load():
-		return errEnding
-	case pause:
-		return s.freeze()
-	case !s.stopping.Load() && (s.still.Load() > 0 || s.wanted.Load()):
-		return nil // the last who needs it to stand still lets it go on
-	}
-	if err := s.cfg.Freezer.Thaw(); err != nil {
-		return err
-	}
-	s.hold(false)
-	s.paused.Store(false)
-	s.hub.emit(api.Event{Kind: api.EventResumed})
-	return nil
-}
-
-func (s *Server) freeze() error {
-	s.hold(true)
-	if err := s.cfg.Freezer.Freeze(); err != nil {
-		err = errors.Join(err, s.cfg.Freezer.Thaw())
-		s.hold(false)
-		return err
-	}
-	s.paused.Store(true)
-	if s.stopping.Load() { // it came meanwhile, and its own thaw found nothing to do
-		_ = s.cfg.Freezer.Thaw()
-		s.hold(false)
-		s.paused.Store(false)
-		return errEnding
-	}
-	s.hub.emit(api.Event{Kind: api.EventPaused})
-	return nil
-}
-
-func (s *Server) hold(on bool) {
-	if s.gate != nil {
-		s.gate(on)
-	}
-}
-
-func (s *Server) state() string {
-	switch {
-	case s.stopping.Load():
-		return api.StateStopping
-	case s.paused.Load():
-		return api.StatePaused
-	}
-	return api.StateRunning
-}

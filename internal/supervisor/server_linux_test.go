@@ -236,7 +236,8 @@ func TestWithoutServer(t *testing.T) {
 func TestStandStill(t *testing.T) {
 	ctx := context.Background()
 	f := &freezer{}
-	s := &Server{cfg: Config{Freezer: f}, hub: newHub("x"), turn: make(chan struct{}, 1)}
+	s := &Server{cfg: Config{Freezer: f}, hub: newHub("x")}
+	s.pausing.init(f, s.hub)
 	want := func(when string, frozen bool) {
 		t.Helper()
 		if done := f.said(); s.Paused() != frozen || (done[len(done)-1] == "freeze") != frozen {
@@ -248,19 +249,19 @@ func TestStandStill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.wanted.Store(false)
-	_ = s.change(ctx, false)
+	s.pausing.wanted.Store(false)
+	_ = s.pausing.change(ctx, false)
 	want("a person resumes meanwhile", true)
 	_ = s.Resume(ctx)
 	want("one of two is done", true)
 	_ = s.Resume(ctx)
 	want("both are done", false)
 	_ = s.Pause(ctx)
-	s.wanted.Store(true)
-	_ = s.change(ctx, true)
+	s.pausing.wanted.Store(true)
+	_ = s.pausing.change(ctx, true)
 	_ = s.Resume(ctx)
 	want("a person has paused it meanwhile", true)
-	s.wanted.Store(false)
-	_ = s.change(ctx, false)
+	s.pausing.wanted.Store(false)
+	_ = s.pausing.change(ctx, false)
 	want("the person resumes", false)
 }

@@ -42,7 +42,7 @@ func TestWatch(t *testing.T) {
 			s.cfg.Desk = &table{}
 		}
 		near, far := net.Pipe()
-		r := s.watch(t.Context(), near, caller{human: c.human}, api.Request{Op: api.OpWatch, Follow: true, Watch: &api.Watch{ViewOnly: c.view}})
+		r := (answerer{s}).watch(t.Context(), near, caller{human: c.human}, api.Request{Op: api.OpWatch, Follow: true, Watch: &api.Watch{ViewOnly: c.view}})
 		if acts := <-asked; !r.OK || acts != c.acts {
 			t.Errorf("%s: may act: %v, %+v", c.name, acts, r)
 		}

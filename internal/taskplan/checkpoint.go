@@ -123,7 +123,7 @@ func (s *scene) before(st Step, kind plan) []Checkpoint {
 		add(GatePreview, false, false, nil)
 	}
 	for _, gate := range approvalGates(st) {
-		approved := s.approved(gate, kind)
+		approved := s.request.approved(gate, kind)
 		add(gate, !approved, gate == GateHidden && len(acks) > 0, func(c *Checkpoint) {
 			switch gate {
 			case GateHidden:
@@ -166,10 +166,10 @@ func approvalGates(st Step) []string {
 
 // approved says whether the request brings all approvals that the plan's
 // boundary of this kind takes.
-func (s *scene) approved(gate string, kind plan) bool {
+func (r *Request) approved(gate string, kind plan) bool {
 	for _, b := range kind.boundaries {
 		if b.kind == gate {
-			return len(b.approvals) > 0 && len(s.unapproved(b.approvals)) == 0
+			return len(b.approvals) > 0 && len(r.unapproved(b.approvals)) == 0
 		}
 	}
 	return false

@@ -118,7 +118,7 @@ func (s *scene) boundary(b boundary, steps []Step) Boundary {
 		out.RequiredInputs = append(out.RequiredInputs, m.Name)
 	}
 	if len(b.done) == 0 || !s.holds(b.done) {
-		out.MissingApprovals = s.unapproved(b.approvals)
+		out.MissingApprovals = s.request.unapproved(b.approvals)
 	}
 	out.Approved = out.ApprovalRequired && len(out.MissingApprovals) == 0
 	out.Ready = len(out.RequiredInputs) == 0 && len(out.MissingApprovals) == 0 && !s.stopped(b, steps)
@@ -137,8 +137,8 @@ func (s *scene) stopped(b boundary, steps []Step) bool {
 
 // unapproved lists the approvals that are not there. One that the request has no
 // field for is never there: it is the user's, at the time.
-func (s *scene) unapproved(names []string) []string {
-	given := s.request.approvals()
+func (r *Request) unapproved(names []string) []string {
+	given := r.approvals()
 	out := []string{}
 	for _, n := range names {
 		if !given[n] {

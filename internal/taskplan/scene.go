@@ -92,7 +92,7 @@ func (s *scene) choose() {
 			s.target = all[0]
 		}
 	case KindCleanup:
-		if len(running) == 1 && s.reads("stop") {
+		if len(running) == 1 && s.reading.reads("stop") {
 			s.target = running[0]
 		}
 	default:
@@ -118,13 +118,13 @@ func (s *scene) fitting(running []Workspace) Workspace {
 	return fit[0]
 }
 
-func (s *scene) reads(fact string) bool { return slices.Contains(s.reading.facts, fact) }
+func (r *reading) reads(fact string) bool { return slices.Contains(r.facts, fact) }
 
 // look settles the facts that the conditions of all tables ask for.
 func (s *scene) look() {
 	snap, target := s.snapshot, s.target
 	known := slices.ContainsFunc(snap.Workspaces, func(w Workspace) bool { return w.Name == target.Name })
-	stop := target.Running && (s.reads("stop") || s.reads("clean")) || target.Name == "" && s.reads("stop") && len(snap.running()) > 0
+	stop := target.Running && (s.reading.reads("stop") || s.reading.reads("clean")) || target.Name == "" && s.reading.reads("stop") && len(snap.running()) > 0
 	shops := s.reading.kind.shops()
 	s.facts = map[string]bool{
 		"headless":      snap.Headless,
@@ -147,7 +147,7 @@ func (s *scene) look() {
 		"data_dir":      s.inputs["user_data_dir"] != nil,
 		"address":       s.inputs["target_url"] != nil,
 		"stop":          s.reading.kind == KindCleanup && stop,
-		"clean":         s.reading.kind == KindCleanup && (s.reads("clean") || !s.reads("stop") && !stop),
+		"clean":         s.reading.kind == KindCleanup && (s.reading.reads("clean") || !s.reading.reads("stop") && !stop),
 		"running_any":   len(snap.running()) > 0,
 		"profiles":      len(snap.Profiles) > 0,
 	}
@@ -175,12 +175,12 @@ func (s *scene) derive() {
 	set("purpose", cut(s.request.Intent, maxName), strings.TrimSpace(s.request.Intent) != "")
 	set("machine", true, s.facts["machine_ready"] || s.facts["attached"])
 	set("display", true, s.facts["screen"] || s.reading.kind.family() != "browser_task")
-	set("free_name", true, s.facts["named"] || !s.taken(s.snapshot.defaultName()))
+	set("free_name", true, s.facts["named"] || !s.snapshot.taken(s.snapshot.defaultName()))
 	set("stop_target", true, s.target.Running || !s.facts["stop"])
 	set("project_source", true, s.facts["attached"] || s.facts["profile"] || s.facts["project"])
 	set("browser_source", true, s.facts["attached"] || s.facts["profile"] || s.facts["data_dir"])
 	set("doctor", strings.Join(cutAll(s.snapshot.Doctor.Blockers), "; "), true)
-	set("profile_names", s.profileNames(), true)
+	set("profile_names", s.snapshot.profileNames(), true)
 	if profile, ok := s.inputs["profile_id"]; ok {
 		s.inputs["profile_name"] = profile
 		s.inputs["profile_source"] = true
@@ -195,14 +195,14 @@ func (s *scene) derive() {
 }
 
 // taken says whether a workspace of this name runs.
-func (s *scene) taken(name string) bool {
-	w, _ := s.snapshot.workspace(name)
+func (s *Snapshot) taken(name string) bool {
+	w, _ := s.workspace(name)
 	return w.Running
 }
 
-func (s *scene) profileNames() string {
+func (s *Snapshot) profileNames() string {
 	var names []string
-	for _, p := range first(s.snapshot.Profiles, maxShown) {
+	for _, p := range first(s.Profiles, maxShown) {
 		names = append(names, cut(p.Name, maxName))
 	}
 	if names == nil {

@@ -57,7 +57,7 @@ func (in *inspector) systemFile(p string, data []byte, reason string) {
 func (in *inspector) ownAccount() account {
 	data, _, err := in.h.load("/etc/passwd", maxAccounts)
 	if err != nil {
-		in.note("%v; the own user is made up", err)
+		in.out.note("%v; the own user is made up", err)
 	}
 	me, ok := findAccount(data, in.o.UID)
 	if !ok {

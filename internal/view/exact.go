@@ -15,9 +15,9 @@ func InspectSystem(o Options, names bool) (*View, error) {
 	if names {
 		in.names()
 	}
-	in.finish()
-	in.view.Rules = nil
-	return in.view, nil
+	in.out.finish()
+	in.out.view.Rules = nil
+	return in.out.view, nil
 }
 
 // Links are the links on the way to absolute places, each once.

@@ -23,23 +23,23 @@ const (
 // left out that runs a command, names a credential or reads another file. The
 // other places are emptied, so that nothing of them shows through.
 func (in *inspector) git() {
-	in.view.Env["GIT_TERMINAL_PROMPT"] = "0"
+	in.out.view.Env["GIT_TERMINAL_PROMPT"] = "0"
 	entries := in.gitEntries()
 	keep, signing := filterGit(entries)
 	if signing && in.o.Git.Format == "" {
-		in.note("signing of commits is off inside: the keys are not there")
+		in.out.note("signing of commits is off inside: the keys are not there")
 	}
 	in.systemFile("/etc/gitconfig", []byte("# Written by carrel: see ~/.gitconfig.\n"), "merged into ~/.gitconfig")
 	if in.o.Home == "" {
 		return
 	}
-	if xdg := in.expand("$CONFIG/git/config"); in.o.HomeMode == policy.HomeFull && in.h.walk(xdg).found {
-		in.homeFile(xdg, []byte("# Written by carrel: see ~/.gitconfig.\n"), 0o644, "merged into ~/.gitconfig")
+	if xdg := in.base.expand("$CONFIG/git/config"); in.o.HomeMode == policy.HomeFull && in.h.walk(xdg).found {
+		in.out.homeFile(xdg, []byte("# Written by carrel: see ~/.gitconfig.\n"), 0o644, "merged into ~/.gitconfig")
 	}
-	keep = append(keep, in.gitSafeDirectories(entries)...)
+	keep = append(keep, in.o.gitSafeDirectories(entries)...)
 	keep = append(keep, gitClosing()...)
 	keep = append(keep, in.o.Git.entries(entries)...)
-	in.homeFile(in.expand("~/.gitconfig"), formatGitConfig(keep), 0o644, "Git identity and settings, without helpers and commands")
+	in.out.homeFile(in.base.expand("~/.gitconfig"), formatGitConfig(keep), 0o644, "Git identity and settings, without helpers and commands")
 	in.gitSideFile(entries, "core.excludesfile", "ignore", "files that Git ignores")
 	in.gitSideFile(entries, "core.attributesfile", "attributes", "attributes of files for Git")
 }
@@ -54,23 +54,23 @@ func (in *inspector) gitEntries() []gitconf.Entry {
 	if in.env["GIT_CONFIG_NOSYSTEM"] == "" {
 		r.file(system, 0)
 	}
-	if !in.wantsHome() {
+	if !in.o.wantsHome() {
 		return r.entries
 	}
 	if global := in.env["GIT_CONFIG_GLOBAL"]; global != "" {
 		r.file(global, 0)
 		return r.entries
 	}
-	r.file(in.expand("$CONFIG/git/config"), 0)
-	r.file(in.expand("~/.gitconfig"), 0)
+	r.file(in.base.expand("$CONFIG/git/config"), 0)
+	r.file(in.base.expand("~/.gitconfig"), 0)
 	return r.entries
 }
 
 // gitSafeDirectories trusts the project and what the user trusts by name. A
 // "*" is left out.
-func (in *inspector) gitSafeDirectories(entries []gitconf.Entry) []gitconf.Entry {
+func (o *Options) gitSafeDirectories(entries []gitconf.Entry) []gitconf.Entry {
 	safe := func(dir string) gitconf.Entry { return gitconf.Entry{Section: "safe", Key: "directory", Value: dir} }
-	list := []gitconf.Entry{safe(in.o.Project)}
+	list := []gitconf.Entry{safe(o.Project)}
 	for _, e := range entries {
 		if e.Name() != "safe.directory" {
 			continue
@@ -122,32 +122,32 @@ func (g GitKeys) entries(host []gitconf.Entry) []gitconf.Entry {
 // gitSideFile copies a file that the configuration names, or Git's default one,
 // to the default place, where Git finds it without being told.
 func (in *inspector) gitSideFile(entries []gitconf.Entry, variable, name, reason string) {
-	if !in.wantsHome() {
+	if !in.o.wantsHome() {
 		return
 	}
-	target := in.expand("$CONFIG/git/" + name)
+	target := in.base.expand("$CONFIG/git/" + name)
 	from := target
 	for _, e := range entries {
 		if e.Name() == variable && !e.NoValue {
-			from = in.gitPath(e.Value, in.o.Home)
+			from = in.o.gitPath(e.Value, in.o.Home)
 		}
 	}
 	if !path.IsAbs(from) {
 		return
 	}
 	data, at, err := in.h.load(path.Clean(from), maxGitIgnore)
-	if err != nil || in.hidden.covers(at.path) && at.path != target {
+	if err != nil || in.secrets.hidden.covers(at.path) && at.path != target {
 		return
 	}
-	in.homeFile(target, data, 0o644, reason)
+	in.out.homeFile(target, data, 0o644, reason)
 }
 
 // gitPath expands a path of a configuration file that lies in dir. Paths below
 // other users' homes and Git's own prefix are not followed.
-func (in *inspector) gitPath(p, dir string) string {
+func (o *Options) gitPath(p, dir string) string {
 	switch {
-	case strings.HasPrefix(p, "~/") && in.o.Home != "":
-		return in.o.Home + p[1:]
+	case strings.HasPrefix(p, "~/") && o.Home != "":
+		return o.Home + p[1:]
 	case strings.HasPrefix(p, "~"), strings.HasPrefix(p, "%("), strings.HasPrefix(p, ":("), p == "":
 		return ""
 	case path.IsAbs(p):

@@ -26,22 +26,22 @@ func (r *gitReader) file(p string, depth int) {
 	data, at, err := r.in.h.load(path.Clean(p), maxGitFile)
 	if err != nil {
 		if at.found {
-			r.in.note("Git configuration: %v", err)
+			r.in.out.note("Git configuration: %v", err)
 		}
 		return
 	}
 	if r.files++; r.files > maxGitFiles {
-		r.in.note("Git configuration: more than %d files are included", maxGitFiles)
+		r.in.out.note("Git configuration: more than %d files are included", maxGitFiles)
 		return
 	}
 	entries, err := gitconf.Parse(data)
 	if err != nil {
-		r.in.note("%s is left out: %v", r.in.tilde(p), err)
+		r.in.out.note("%s is left out: %v", r.in.o.tilde(p), err)
 		return
 	}
 	for _, e := range entries {
 		if len(r.entries) >= maxGitEntries {
-			r.in.note("Git configuration: more than %d entries", maxGitEntries)
+			r.in.out.note("Git configuration: more than %d entries", maxGitEntries)
 			return
 		}
 		if e.Key == "path" && !e.NoValue && r.included(e, at.path) {
@@ -54,10 +54,10 @@ func (r *gitReader) file(p string, depth int) {
 // include reads a file that is named relative to the file that names it.
 func (r *gitReader) include(value, from string, depth int) {
 	if depth >= maxGitDepth {
-		r.in.note("Git configuration %s: includes are nested deeper than %d", r.in.tilde(from), maxGitDepth)
+		r.in.out.note("Git configuration %s: includes are nested deeper than %d", r.in.o.tilde(from), maxGitDepth)
 		return
 	}
-	if p := r.in.gitPath(value, path.Dir(path.Clean(from))); p != "" {
+	if p := r.in.o.gitPath(value, path.Dir(path.Clean(from))); p != "" {
 		r.file(p, depth+1)
 	}
 }
@@ -77,7 +77,7 @@ func (r *gitReader) included(e gitconf.Entry, real string) bool {
 	if pattern, ok := strings.CutPrefix(e.Sub, "gitdir/i:"); ok {
 		return r.matchGitDir(pattern, real, true)
 	}
-	r.in.note("Git configuration: the condition %q is not followed", e.Sub)
+	r.in.out.note("Git configuration: the condition %q is not followed", e.Sub)
 	return false
 }
 

@@ -21,7 +21,7 @@ const (
 // repository looks at the configurations of a git directory in the project, and of its
 // submodules'. In one that holds a password something else stands for it: git has to read
 // the rest.
-func (in *inspector) repository(dir string) {
+func (f *secretFinder) repository(dir string) {
 	type candidate struct {
 		at    string
 		depth int
@@ -30,11 +30,11 @@ func (in *inspector) repository(dir string) {
 	for n := 0; len(list) > 0 && n < maxModules; n++ {
 		at := list[0]
 		list = list[1:]
-		own := in.gitPasswords(at.at + "/config")
-		in.gitPasswords(at.at + "/config.worktree")
+		own := f.gitPasswords(at.at + "/config")
+		f.gitPasswords(at.at + "/config.worktree")
 		below := at.at
 		if own && at.depth == 0 {
-			in.worktreePasswords(at.at + "/worktrees")
+			f.worktreePasswords(at.at + "/worktrees")
 		}
 		if own {
 			below += "/modules"
@@ -42,7 +42,7 @@ func (in *inspector) repository(dir string) {
 		if at.depth == maxModuleDepth || !own && at.depth == 0 {
 			continue
 		}
-		_ = listDir(in.h.root+below, make([]byte, 32<<10), func(name string, isDir bool) {
+		_ = listDir(f.h.root+below, make([]byte, 32<<10), func(name string, isDir bool) {
 			if isDir {
 				list = append(list, candidate{below + "/" + name, at.depth + 1})
 			}
@@ -51,26 +51,26 @@ func (in *inspector) repository(dir string) {
 }
 
 // worktreePasswords looks at the configurations of linked worktrees.
-func (in *inspector) worktreePasswords(dir string) {
+func (f *secretFinder) worktreePasswords(dir string) {
 	left := maxModules
-	_ = listDir(in.h.root+dir, make([]byte, 32<<10), func(name string, isDir bool) {
+	_ = listDir(f.h.root+dir, make([]byte, 32<<10), func(name string, isDir bool) {
 		if left--; left >= 0 && isDir {
-			in.gitPasswords(dir + "/" + name + "/config.worktree")
+			f.gitPasswords(dir + "/" + name + "/config.worktree")
 		}
 	})
 }
 
 // gitPasswords hides what is secret in one configuration and in what it includes from the
 // project. It says whether there is one.
-func (in *inspector) gitPasswords(file string) bool {
+func (f *secretFinder) gitPasswords(file string) bool {
 	files, left := []string{file}, maxGitFiles
-	found := in.passwordsOf(file, &files)
+	found := f.passwordsOf(file, &files)
 	for depth := 0; depth < maxGitDepth && len(files) > 1; depth++ {
 		again := files[1:]
 		files = files[:1:1]
 		for _, included := range again {
 			if left--; left >= 0 {
-				in.passwordsOf(included, &files)
+				f.passwordsOf(included, &files)
 			}
 		}
 	}
@@ -79,19 +79,19 @@ func (in *inspector) gitPasswords(file string) bool {
 
 // passwordsOf is gitPasswords for one file. It adds to files what that includes from the
 // project, whatever the condition.
-func (in *inspector) passwordsOf(file string, files *[]string) bool {
-	data, at, err := in.h.load(file, maxGitFile)
+func (f *secretFinder) passwordsOf(file string, files *[]string) bool {
+	data, at, err := f.h.load(file, maxGitFile)
 	if err != nil || !at.isFile() {
 		return at.found
 	}
 	known := func(f File) bool { return f.Path == at.path && f.Reason == Passwords }
-	if slices.ContainsFunc(in.view.Files, known) {
+	if slices.ContainsFunc(f.out.view.Files, known) {
 		return true
 	}
 	entries, err := gitconf.Parse(data)
 	if err != nil { // git reads none of it
 		if hasUserinfo(string(data)) || secrets.HoldsToken(data) {
-			in.deny(file, strings.TrimPrefix(Passwords, SecretPrefix), false)
+			f.deny(file, strings.TrimPrefix(Passwords, SecretPrefix), false)
 		}
 		return true
 	}
@@ -99,12 +99,12 @@ func (in *inspector) passwordsOf(file string, files *[]string) bool {
 		if e.Key != "path" || e.NoValue || e.Section != "include" && e.Section != "includeif" {
 			continue
 		}
-		if p := in.gitPath(e.Value, path.Dir(at.path)); p != "" && pathname.Within(in.h.walk(path.Clean(p)).path, in.h.walk(in.o.Project).path) {
+		if p := f.o.gitPath(e.Value, path.Dir(at.path)); p != "" && pathname.Within(f.h.walk(path.Clean(p)).path, f.h.walk(f.o.Project).path) {
 			*files = append(*files, path.Clean(p))
 		}
 	}
 	if shown, hid := withoutPasswords(entries); hid {
-		in.view.Files = append(in.view.Files, File{Path: at.path, Data: formatGitConfig(shown), Perm: 0o644, Reason: Passwords})
+		f.out.view.Files = append(f.out.view.Files, File{Path: at.path, Data: formatGitConfig(shown), Perm: 0o644, Reason: Passwords})
 	}
 	return true
 }

@@ -39,7 +39,7 @@ func (in *inspector) ownNames() {
 	in.file("/etc/resolv.conf", []byte("nameserver "+in.o.NameServer+"\noptions timeout:5 attempts:2\n"), 0o644, "the workspace's own name server")
 	data, at, err := in.h.load("/etc/hosts", maxHosts)
 	if err != nil && at.found {
-		in.note("/etc/hosts: %v; localhost alone is known inside", err)
+		in.out.note("/etc/hosts: %v; localhost alone is known inside", err)
 	}
 	in.file("/etc/hosts", loopbackNames(data), 0o644, "names of this machine")
 }
@@ -63,8 +63,8 @@ func loopbackNames(data []byte) []byte {
 // copyOut generates what a file of the system leads to outside the system.
 func (in *inspector) copyOut(p string, max int64, reason string) {
 	at := in.h.walk(p)
-	if in.inSystem(at.path) && at.found {
-		in.link(at.hops)
+	if in.out.inSystem(at.path) && at.found {
+		in.out.link(at.hops)
 		return
 	}
 	if len(at.hops) == 0 {
@@ -72,7 +72,7 @@ func (in *inspector) copyOut(p string, max int64, reason string) {
 	}
 	data, _, err := in.h.load(p, max)
 	if err != nil {
-		in.note("%s: %v; it is empty inside", p, err)
+		in.out.note("%s: %v; it is empty inside", p, err)
 	}
 	in.file(p, data, 0o644, reason)
 }
@@ -86,7 +86,7 @@ func (in *inspector) certificates() {
 			continue
 		}
 		at := in.h.walk(path.Clean(p))
-		if !at.found || pathname.Within(at.path, in.o.Project) || in.shown(at.path) || !in.trustFile(at) {
+		if !at.found || pathname.Within(at.path, in.o.Project) || in.out.shown(at.path) || !in.trustFile(at) {
 			continue
 		}
 		in.extraRead(path.Clean(p))
@@ -94,7 +94,7 @@ func (in *inspector) certificates() {
 }
 
 func (in *inspector) trustFile(at place) bool {
-	if in.hidden.covers(at.path) || in.tooBroad(at.path) {
+	if in.secrets.hidden.covers(at.path) || in.o.tooBroad(at.path) {
 		return false
 	}
 	if at.isDir() {

@@ -23,12 +23,12 @@ func (in *inspector) prefix() {
 	if in.o.Home == "" {
 		return
 	}
-	p := in.expand(prefixPlace)
-	in.view.Caches = append(in.view.Caches, Cache{
+	p := in.base.expand(prefixPlace)
+	in.out.view.Caches = append(in.out.view.Caches, Cache{
 		Path: p, Name: "prefix", Create: true, Private: true,
 		Reason: "programs installed inside by npm -g, pip --user, cargo, go and gem",
 	})
-	env := in.view.Env
+	env := in.out.view.Env
 	env["PYTHONUSERBASE"] = p
 	env["CARGO_INSTALL_ROOT"] = p
 	env["GOBIN"] = path.Join(p, "bin")
@@ -36,16 +36,16 @@ func (in *inspector) prefix() {
 	env["PIPX_BIN_DIR"] = path.Join(p, "bin")
 	env["UV_TOOL_BIN_DIR"] = path.Join(p, "bin")
 	env["UV_LINK_MODE"] = "copy" // hard links cannot cross mounts
-	env["NPM_CONFIG_USERCONFIG"] = in.expand(npmrcPlace)
-	in.view.PathDirs = append(in.view.PathDirs, path.Join(p, "bin"), path.Join(p, "gem", "bin"))
-	in.homeFile(in.expand(npmrcPlace), in.npmrc(p), 0o644, "npm settings without tokens")
+	env["NPM_CONFIG_USERCONFIG"] = in.base.expand(npmrcPlace)
+	in.out.view.PathDirs = append(in.out.view.PathDirs, path.Join(p, "bin"), path.Join(p, "gem", "bin"))
+	in.out.homeFile(in.base.expand(npmrcPlace), in.npmrc(p), 0o644, "npm settings without tokens")
 }
 
 // npmrc keeps the registries of the user's .npmrc and adds the private prefix.
 func (in *inspector) npmrc(prefix string) []byte {
 	var b bytes.Buffer
-	if in.wantsHome() {
-		if data, _, err := in.h.load(in.expand("~/.npmrc"), maxNpmrc); err == nil {
+	if in.o.wantsHome() {
+		if data, _, err := in.h.load(in.base.expand("~/.npmrc"), maxNpmrc); err == nil {
 			for _, line := range safeNpmrc(data) {
 				b.WriteString(line + "\n")
 			}

@@ -54,39 +54,39 @@ type hit struct {
 	row  secrets.Row
 }
 
-// projectSecrets denies what holds secrets in the project, at any depth. Links to
+// inProject denies what holds secrets in the project, at any depth. Links to
 // directories are not followed, and mount points are looked into. Of the root directory only
 // the top is looked at.
 //
 // Nothing that a command could have done before may keep a later look from a secret: there
 // is no file that stands for a tree to be left out, and a directory that its owner may not
 // read is hidden.
-func (in *inspector) projectSecrets() error {
-	at := in.h.walk(in.o.Project)
+func (f *secretFinder) inProject() error {
+	at := f.h.walk(f.o.Project)
 	if !at.isDir() {
 		return nil
 	}
-	began := in.o.began
+	began := f.o.began
 	if began.IsZero() {
 		began = time.Now()
 	}
-	walk, err := dircache.Begin(in.h.root+at.path, secrets.Rules(), in.o.Looked, began)
+	walk, err := dircache.Begin(f.h.root+at.path, secrets.Rules(), f.o.Looked, began)
 	if err != nil {
-		in.note(unreadableProject, in.o.Project)
+		f.out.note(unreadableProject, f.o.Project)
 		return nil
 	}
 	defer walk.Close()
-	in.view.Looked = walk.Encode
+	f.out.view.Looked = walk.Encode
 	left, dirs := unread{maxProjectReads, maxProjectBytes}, 0
 	for level := []projectDir{{slot: &walk.Root}}; len(level) > 0; {
 		if dirs += len(level); dirs > maxProjectDirs {
-			return fmt.Errorf("the project %q has more than %d directories: files of secrets cannot be looked for in all of them; start in a part of it", in.o.Project, maxProjectDirs)
+			return fmt.Errorf("the project %q has more than %d directories: files of secrets cannot be looked for in all of them; start in a part of it", f.o.Project, maxProjectDirs)
 		}
 		var next []projectDir
 		level = slices.DeleteFunc(level, func(d projectDir) bool {
 			long := len(path.Join(at.path, d.rel)) > maxProjectPath
 			if long {
-				in.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, SecretPrefix), false)
+				f.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, SecretPrefix), false)
 			}
 			return long
 		})
@@ -95,24 +95,24 @@ func (in *inspector) projectSecrets() error {
 			next = append(next, l.dirs...)
 			switch {
 			case l.err != nil && d.rel == "":
-				in.note(unreadableProject, in.o.Project)
+				f.out.note(unreadableProject, f.o.Project)
 			case l.err != nil: // it may be gone, and then nothing is denied
-				in.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, SecretPrefix), false)
+				f.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, SecretPrefix), false)
 			}
 			for _, name := range l.repositories {
-				in.repository(path.Join(at.path, d.rel, name))
+				f.repository(path.Join(at.path, d.rel, name))
 			}
 			if l.bare() {
-				in.repository(path.Join(at.path, d.rel))
+				f.repository(path.Join(at.path, d.rel))
 			}
 			if len(l.repositories) > 0 || l.leads || l.bare() {
-				in.view.Repositories = append(in.view.Repositories, path.Join(at.path, d.rel))
+				f.out.view.Repositories = append(f.out.view.Repositories, path.Join(at.path, d.rel))
 			}
 			for _, h := range l.hits {
 				if h.row.Test != secrets.ByName {
 					left.files--
 				}
-				in.projectFile(path.Join(at.path, d.rel, h.name), h.row, d.test, &left)
+				f.projectFile(path.Join(at.path, d.rel, h.name), h.row, d.test, &left)
 			}
 		}
 		level = next
@@ -223,24 +223,24 @@ func secretRow(rel, name string) (secrets.Row, bool) {
 // .envrc is code that direnv runs outside, and agents must read it to know how
 // the project is built: it is protected from changes, and denied only where it
 // assigns a variable whose name looks like a secret.
-func (in *inspector) projectFile(p string, row secrets.Row, test bool, left *unread) {
-	at := in.h.walk(p)
+func (f *secretFinder) projectFile(p string, row secrets.Row, test bool, left *unread) {
+	at := f.h.walk(p)
 	switch {
-	case at.isDir() && row.Test != secrets.Environment, at.isDir() && in.h.walk(path.Join(at.path, "pyvenv.cfg")).found:
+	case at.isDir() && row.Test != secrets.Environment, at.isDir() && f.h.walk(path.Join(at.path, "pyvenv.cfg")).found:
 		return
 	case !at.isFile(), left.over():
 	case hides(path.Base(p), row, test, func() ([]byte, error) {
-		data, err := in.h.begin(at.path, secrets.MaxRead)
+		data, err := f.h.begin(at.path, secrets.MaxRead)
 		left.bytes -= len(data)
 		return data, err
 	}):
 	case path.Base(p) == ".envrc":
-		in.rule(p, policy.Read, "protected: direnv runs it outside")
+		f.out.rule(p, policy.Read, "protected: direnv runs it outside")
 		return
 	default:
 		return
 	}
-	in.deny(p, row.Reason, false)
+	f.deny(p, row.Reason, false)
 }
 
 // SecretFile says whether a file of a project holds a secret, and why. rel is its path

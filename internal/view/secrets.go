@@ -54,76 +54,84 @@ func (x secretIndex) covers(p string) bool {
 	return false
 }
 
-// secrets denies the known secrets that exist; in a home that is shown whole
+// secretFinder denies what holds secrets, in the known places and in the project.
+type secretFinder struct {
+	o      Options
+	h      *host
+	base   bases
+	hidden secretIndex // resolved places, to keep toolchains out of them
+	out    *collector
+}
+
+// known denies the known secrets that exist; in a home that is shown whole
 // also those that do not exist yet: a program on the host may make them, and so
 // may one inside, where home is granted for writing.
-func (in *inspector) secrets() {
-	whole := in.o.HomeMode == policy.HomeFull || in.o.HomeGranted
-	in.hidden = make(secretIndex, 64)
-	in.listBusy()
-	moved := in.basesMoved()
+func (f *secretFinder) known() {
+	whole := f.o.HomeMode == policy.HomeFull || f.o.HomeGranted
+	f.listBusy()
+	moved := f.base.moved()
 	for _, s := range secretTable() {
 		if moved {
-			in.usualPlace(s)
+			f.usualPlace(s)
 		}
-		if !whole && in.missing(s.place) {
+		if !whole && f.base.missing(f.h, s.place) {
 			continue
 		}
-		p := in.expand(s.place)
+		p := f.base.expand(s.place)
 		if p == "" {
 			continue
 		}
 		switch pattern := strings.IndexByte(p, '*') >= 0; {
 		case s.kind == "start" && whole:
-			in.protect(p, s.reason)
+			f.protect(p, s.reason)
 		case pattern && s.kind == "values":
-			in.denyPattern(p, s.reason, denyValues)
+			f.denyPattern(p, s.reason, f.denyValues)
 		case s.kind == "values":
-			denyValues(in, p, s.reason)
+			f.denyValues(p, s.reason)
 		case pattern:
-			in.denyPattern(p, s.reason, denyOne)
+			f.denyPattern(p, s.reason, f.denyOne)
 		default:
-			in.deny(p, s.reason, s.kind != "system" && whole)
+			f.deny(p, s.reason, s.kind != "system" && whole)
 		}
 	}
-	if in.hidden.covers(in.o.Project) {
-		in.note("the project %q lies in a place that holds secrets; they are visible inside it", in.o.Project)
+	if f.hidden.covers(f.o.Project) {
+		f.out.note("the project %q lies in a place that holds secrets; they are visible inside it", f.o.Project)
 	}
 }
 
 // usualPlace denies an entry of a base directory also at its usual place, where
 // a variable has moved the base: both may hold the secret.
-func (in *inspector) usualPlace(s secret) {
+func (f *secretFinder) usualPlace(s secret) {
 	first, rest, _ := strings.Cut(s.place, "/")
-	def := usualBases[first]
-	if def == "" || in.o.Home == "" || strings.IndexByte(rest, '*') >= 0 || in.base[first] == path.Join(in.o.Home, def) {
+	usual := f.base.usual(first)
+	if usual == "" || strings.IndexByte(rest, '*') >= 0 || f.base[first] == usual {
 		return
 	}
-	if p := path.Join(in.o.Home, def, rest); s.kind == "values" {
-		denyValues(in, p, s.reason)
+	if p := path.Join(usual, rest); s.kind == "values" {
+		f.denyValues(p, s.reason)
 	} else {
-		in.deny(p, s.reason, false)
+		f.deny(p, s.reason, false)
 	}
 }
 
 // protect keeps a start file readable and unchanged in a home that is shown
 // whole, also where somebody makes home writable, and from being made there.
-func (in *inspector) protect(p, what string) {
-	switch at := in.h.walk(p); {
-	case strings.IndexByte(p, '*') >= 0, at.found && in.tooBroad(at.path):
+func (f *secretFinder) protect(p, what string) {
+	switch at := f.h.walk(p); {
+	case strings.IndexByte(p, '*') >= 0, at.found && f.o.tooBroad(at.path):
 	case at.found:
-		in.rule(at.path, policy.Read, "protected: "+what)
-	case in.o.HomeGranted:
-		in.rule(p, policy.Read, "protected: "+what)
+		f.out.rule(at.path, policy.Read, "protected: "+what)
+	case f.o.HomeGranted:
+		f.out.rule(p, policy.Read, "protected: "+what)
 	}
 }
 
 // listBusy reads the directories that most entries lie in once, instead of
 // asking for every entry.
-func (in *inspector) listBusy() {
-	for _, d := range in.base {
-		if at := in.h.walk(d); at.isDir() {
-			in.h.list(at.path)
+func (f *secretFinder) listBusy() {
+	for _, d := range f.base {
+		if at := f.h.walk(d); at.isDir() {
+			f.h.list(at.path)
 		}
 	}
 }
@@ -133,34 +141,34 @@ const SecretPrefix = "secret: "
 
 // deny adds a rule for an existing path, and for what it leads to if it is a
 // link. what says what it is; always adds the rule even if nothing is there.
-func (in *inspector) deny(p, what string, always bool) {
-	if !always && in.h.absent(p) {
+func (f *secretFinder) deny(p, what string, always bool) {
+	if !always && f.h.absent(p) {
 		return
 	}
-	parent := in.h.walk(parentOf(p))
+	parent := f.h.walk(parentOf(p))
 	if !parent.isDir() {
 		if always {
-			in.rule(p, policy.Deny, SecretPrefix+what)
+			f.out.rule(p, policy.Deny, SecretPrefix+what)
 		}
 		return
 	}
 	real := strings.TrimSuffix(parent.path, "/") + p[strings.LastIndexByte(p, '/'):]
-	e := in.h.lstat(real)
+	e := f.h.lstat(real)
 	if !e.exists && !always {
 		return
 	}
-	in.rule(real, policy.Deny, SecretPrefix+what)
-	in.hidden[real] = true
+	f.out.rule(real, policy.Deny, SecretPrefix+what)
+	f.hidden[real] = true
 	if e.mode&fs.ModeSymlink != 0 {
-		in.denyTarget(real, what)
+		f.denyTarget(real, what)
 	}
 }
 
 // denyTarget denies what a secret link leads to, unless that is a device (a
 // history sent to /dev/null) or would hide far more than the secret.
-func (in *inspector) denyTarget(link, what string) {
-	at := in.h.walk(link)
-	if !at.found || in.tooBroad(at.path) || contains(in.view.System, at.path) {
+func (f *secretFinder) denyTarget(link, what string) {
+	at := f.h.walk(link)
+	if !at.found || f.o.tooBroad(at.path) || contains(f.out.view.System, at.path) {
 		return
 	}
 	if !at.isDir() && !at.isFile() {
@@ -169,39 +177,39 @@ func (in *inspector) denyTarget(link, what string) {
 	if pathname.Within(at.path, "/usr") || pathname.Within(at.path, "/nix/store") {
 		return // public by nature, and what programs need
 	}
-	in.rule(at.path, policy.Deny, SecretPrefix+what)
-	in.hidden[at.path] = true
+	f.out.rule(at.path, policy.Deny, SecretPrefix+what)
+	f.hidden[at.path] = true
 }
 
 // denyValues denies a file that programs inside need, if one of its values is a secret. What
 // cannot be read is taken to hold one.
-func denyValues(in *inspector, p, what string) {
-	at := in.h.walk(p)
+func (f *secretFinder) denyValues(p, what string) {
+	at := f.h.walk(p)
 	if !at.isFile() {
 		return
 	}
-	if data, err := in.h.begin(at.path, secrets.MaxRead); err != nil || secrets.Holds(secrets.Values, data) {
-		in.deny(p, what, false)
+	if data, err := f.h.begin(at.path, secrets.MaxRead); err != nil || secrets.Holds(secrets.Values, data) {
+		f.deny(p, what, false)
 	}
 }
 
 // denyOne denies what exists.
-func denyOne(in *inspector, p, what string) { in.deny(p, what, false) }
+func (f *secretFinder) denyOne(p, what string) { f.deny(p, what, false) }
 
 // denyPattern denies the entries of one directory that match the last component.
-func (in *inspector) denyPattern(p, what string, deny func(in *inspector, p, what string)) {
+func (f *secretFinder) denyPattern(p, what string, deny func(p, what string)) {
 	dir, pattern := path.Split(p)
-	parent := in.h.walk(path.Clean(dir))
+	parent := f.h.walk(path.Clean(dir))
 	if !parent.isDir() {
 		return
 	}
-	names := in.h.lists[parent.path]
+	names := f.h.lists[parent.path]
 	if names == nil {
-		if _, ok := in.h.list(parent.path); !ok {
-			in.note("%q is unreadable or too full to look for secrets in", parent.path)
+		if _, ok := f.h.list(parent.path); !ok {
+			f.out.note("%q is unreadable or too full to look for secrets in", parent.path)
 			return
 		}
-		names = in.h.lists[parent.path]
+		names = f.h.lists[parent.path]
 	}
 	var found []string
 	for name := range names {
@@ -211,6 +219,6 @@ func (in *inspector) denyPattern(p, what string, deny func(in *inspector, p, wha
 	}
 	slices.Sort(found)
 	for _, name := range found {
-		deny(in, path.Join(parent.path, name), what)
+		deny(path.Join(parent.path, name), what)
 	}
 }

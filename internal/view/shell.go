@@ -44,12 +44,12 @@ func (in *inspector) shell() {
 		return
 	}
 	reason := "start file of the shell, with a prompt that says where it is"
-	in.homeFile(in.expand("~/.profile"), []byte(profileText), 0o644, reason)
-	in.homeFile(in.expand("~/.bash_profile"), []byte(profileText), 0o644, reason)
-	in.homeFile(in.expand("~/.bashrc"), []byte(bashrcText), 0o644, reason)
-	in.homeFile(in.expand("~/.zshrc"), []byte(zshrcText), 0o644, reason)
-	in.homeFile(in.expand("~/.config/fish/config.fish"), []byte(fishText), 0o644, reason)
+	in.out.homeFile(in.base.expand("~/.profile"), []byte(profileText), 0o644, reason)
+	in.out.homeFile(in.base.expand("~/.bash_profile"), []byte(profileText), 0o644, reason)
+	in.out.homeFile(in.base.expand("~/.bashrc"), []byte(bashrcText), 0o644, reason)
+	in.out.homeFile(in.base.expand("~/.zshrc"), []byte(zshrcText), 0o644, reason)
+	in.out.homeFile(in.base.expand("~/.config/fish/config.fish"), []byte(fishText), 0o644, reason)
 	if sh := in.ownShell(in.env["SHELL"]); sh != in.env["SHELL"] {
-		in.view.Env["SHELL"] = sh
+		in.out.view.Env["SHELL"] = sh
 	}
 }

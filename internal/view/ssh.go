@@ -26,19 +26,19 @@ func (in *inspector) ssh() {
 		lines := in.sshConfig("/etc/ssh/ssh_config", "/etc/ssh", "")
 		in.file("/etc/ssh/ssh_config", sshText(lines), 0o644, "ssh settings of the system, without commands")
 	}
-	if !in.wantsHome() {
+	if !in.o.wantsHome() {
 		return
 	}
-	dir := in.expand("~/.ssh")
+	dir := in.base.expand("~/.ssh")
 	if !in.h.walk(dir).isDir() {
 		return
 	}
 	if data, _, err := in.h.load(path.Join(dir, "known_hosts"), maxKnownHosts); err == nil {
-		in.homeFile(path.Join(dir, "known_hosts"), data, 0o400, "keys of known ssh servers")
+		in.out.homeFile(path.Join(dir, "known_hosts"), data, 0o400, "keys of known ssh servers")
 	}
 	if at := in.h.walk(path.Join(dir, "config")); at.found {
 		lines := in.sshConfig(path.Join(dir, "config"), dir, dir)
-		in.homeFile(path.Join(dir, "config"), sshText(lines), 0o600, "names and addresses of ssh servers")
+		in.out.homeFile(path.Join(dir, "config"), sshText(lines), 0o600, "names and addresses of ssh servers")
 	}
 }
 
@@ -69,12 +69,12 @@ func (in *inspector) sshConfig(p, base, fence string) []string {
 // included: "Host *" for an unconditional place.
 func (r *sshReader) file(p, outer string, depth int) {
 	if r.files++; r.files > maxSSHFiles || depth > maxSSHDepth {
-		r.in.note("ssh configuration %s: too many files are included", r.in.tilde(p))
+		r.in.out.note("ssh configuration %s: too many files are included", r.in.o.tilde(p))
 		return
 	}
 	data, _, err := r.in.h.load(p, maxSSHConfig)
 	if err != nil {
-		r.in.note("ssh configuration: %v", err)
+		r.in.out.note("ssh configuration: %v", err)
 		return
 	}
 	current := outer // "" while inside a block that is dropped
@@ -142,7 +142,7 @@ func (r *sshReader) expand(pattern string) []string {
 	for _, f := range r.in.h.glob(p) {
 		at := r.in.h.walk(f)
 		if r.fence != "" && (!pathname.Within(f, r.fence) || r.in.o.Project != r.in.o.Home && pathname.Within(at.path, r.in.o.Project)) {
-			r.in.note("ssh configuration: %s is not below %s and was left out", r.in.tilde(f), r.in.tilde(r.fence))
+			r.in.out.note("ssh configuration: %s is not below %s and was left out", r.in.o.tilde(f), r.in.o.tilde(r.fence))
 			continue
 		}
 		if at.isFile() {

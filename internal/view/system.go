@@ -27,26 +27,26 @@ var linkedFiles = []string{
 // system finds the system directories, as directories or as links, and what
 // they point to outside themselves.
 func (in *inspector) system() {
-	v := in.view
+	v := in.out.view
 	for _, dir := range systemPlaces {
 		at := in.h.walk(dir)
 		if !at.isDir() {
 			continue
 		}
 		v.Symlinks = append(v.Symlinks, at.hops...)
-		if !contains(v.System, at.path) && !in.inSystem(at.path) && at.path != "/" {
+		if !contains(v.System, at.path) && !in.out.inSystem(at.path) && at.path != "/" {
 			v.System = append(v.System, at.path)
 		}
 	}
 	for _, l := range v.Symlinks {
-		in.seen["l"+l.Path] = true
+		in.out.seen["l"+l.Path] = true
 	}
 	for _, dir := range v.System {
-		in.rule(dir, policy.Read, "system directory")
+		in.out.rule(dir, policy.Read, "system directory")
 	}
 	for _, p := range systemLinks {
-		if at := in.h.walk(p); at.found && in.inSystem(at.path) {
-			in.link(at.hops)
+		if at := in.h.walk(p); at.found && in.out.inSystem(at.path) {
+			in.out.link(at.hops)
 		}
 	}
 	for _, p := range linkedFiles {
@@ -57,20 +57,20 @@ func (in *inspector) system() {
 // extraRead makes a path of the system work where it leads out of the system.
 func (in *inspector) extraRead(p string) {
 	at := in.h.walk(p)
-	if !at.found || len(at.hops) == 0 && in.inSystem(at.path) {
+	if !at.found || len(at.hops) == 0 && in.out.inSystem(at.path) {
 		return
 	}
-	if in.inSystem(at.path) {
-		in.link(at.hops)
+	if in.out.inSystem(at.path) {
+		in.out.link(at.hops)
 		return
 	}
-	if in.tooBroad(at.path) && !pathname.Within(at.path, "/run") {
-		in.note("%s leads to %q, which is not shown", p, at.path)
+	if in.o.tooBroad(at.path) && !pathname.Within(at.path, "/run") {
+		in.out.note("%s leads to %q, which is not shown", p, at.path)
 		return
 	}
-	in.link(at.hops)
-	if !contains(in.view.ExtraRead, at.path) {
-		in.view.ExtraRead = append(in.view.ExtraRead, at.path)
+	in.out.link(at.hops)
+	if !contains(in.out.view.ExtraRead, at.path) {
+		in.out.view.ExtraRead = append(in.out.view.ExtraRead, at.path)
 	}
 }
 
@@ -81,7 +81,7 @@ func (in *inspector) visibleExecutable(p string) bool {
 		return false
 	}
 	at := in.h.walk(path.Clean(p))
-	return at.isFile() && at.mode&0o111 != 0 && in.inSystem(at.path)
+	return at.isFile() && at.mode&0o111 != 0 && in.out.inSystem(at.path)
 }
 
 func contains(list []string, s string) bool {

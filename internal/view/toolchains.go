@@ -13,7 +13,7 @@ type tool struct {
 	name   string
 	env    []string // variables that name the root; the first one set wins
 	list   bool     // the variable holds several directories, as GOPATH does
-	places []string // roots to look for, see inspector.expand; all that exist count
+	places []string // roots to look for, see bases.expand; all that exist count
 	read   []string // what of the root is shown; nil: all of it
 	files  []string // configuration files of the root, shown only if free of secrets
 	caches []toolCache
@@ -33,19 +33,29 @@ type toolCache struct {
 
 const maxConfigFile = 256 << 10 // bytes of a tool's configuration file
 
-// toolchains shows every tool of the table that the host has.
-func (in *inspector) toolchains() {
-	table := toolTable()
-	for i := range table {
-		in.tool(&table[i])
-	}
-	in.pathNotes()
+// toolFinder shows the tools of the table.
+type toolFinder struct {
+	o       Options
+	h       *host
+	env     map[string]string
+	base    bases
+	secrets *secretFinder
+	out     *collector
 }
 
-func (in *inspector) tool(t *tool) {
-	for i, root := range in.roots(t) {
+// all shows every tool of the table that the host has.
+func (f *toolFinder) all() {
+	table := toolTable()
+	for i := range table {
+		f.tool(&table[i])
+	}
+	f.pathNotes()
+}
+
+func (f *toolFinder) tool(t *tool) {
+	for i, root := range f.roots(t) {
 		if root != "" {
-			in.toolRoot(t, root, i)
+			f.toolRoot(t, root, i)
 		}
 	}
 }
@@ -53,10 +63,10 @@ func (in *inspector) tool(t *tool) {
 // roots returns where a tool is looked for: the directories its variable
 // names, else its usual places. A place that is not there is "", so that the
 // others keep their numbers, which name their caches.
-func (in *inspector) roots(t *tool) []string {
+func (f *toolFinder) roots(t *tool) []string {
 	var roots []string
 	for _, name := range t.env {
-		v := in.env[name]
+		v := f.env[name]
 		if v == "" {
 			continue
 		}
@@ -75,10 +85,10 @@ func (in *inspector) roots(t *tool) []string {
 		return roots
 	}
 	for _, p := range t.places {
-		if in.missing(p) && !t.creates() {
+		if f.base.missing(f.h, p) && !t.creates() {
 			p = ""
 		}
-		roots = append(roots, in.expand(p))
+		roots = append(roots, f.base.expand(p))
 	}
 	return roots
 }
@@ -95,91 +105,91 @@ func (t *tool) creates() bool {
 
 // toolRoot shows one root of a tool. Caches come with the root, or alone: a
 // cache to create needs no root.
-func (in *inspector) toolRoot(t *tool, root string, nth int) {
-	if !in.wantsHome() && in.o.Home != "" && pathname.Within(root, in.o.Home) {
+func (f *toolFinder) toolRoot(t *tool, root string, nth int) {
+	if !f.o.wantsHome() && f.o.Home != "" && pathname.Within(root, f.o.Home) {
 		return
 	}
-	at := in.h.walk(root)
-	if at.found && !in.mayShow(t.name, root, at) {
+	at := f.h.walk(root)
+	if at.found && !f.mayShow(t.name, root, at) {
 		return
 	}
 	if at.isDir() {
-		in.readTool(t, root, at)
+		f.readTool(t, root, at)
 	}
-	if in.wantsHome() {
+	if f.o.wantsHome() {
 		for _, c := range t.caches {
-			in.toolCache(t, c, root, nth)
+			f.toolCache(t, c, root, nth)
 		}
 	}
 	if at.isDir() {
 		for _, kv := range t.run {
 			name, value, _ := strings.Cut(kv, "=")
-			in.view.Env[name] = value
+			f.out.view.Env[name] = value
 		}
 	}
 }
 
 // mayShow refuses roots that would show far more than a tool.
-func (in *inspector) mayShow(name, root string, at place) bool {
+func (f *toolFinder) mayShow(name, root string, at place) bool {
 	switch {
-	case in.tooBroad(at.path):
-		in.note("toolchain %s: %q leads to %q, which is too broad to show", name, root, at.path)
+	case f.o.tooBroad(at.path):
+		f.out.note("toolchain %s: %q leads to %q, which is too broad to show", name, root, at.path)
 		return false
-	case in.hidden.covers(at.path):
-		in.note("toolchain %s: %q lies in a place that holds secrets", name, at.path)
+	case f.secrets.hidden.covers(at.path):
+		f.out.note("toolchain %s: %q lies in a place that holds secrets", name, at.path)
 		return false
 	}
-	return !in.inSystem(at.path) || len(at.hops) > 0
+	return !f.out.inSystem(at.path) || len(at.hops) > 0
 }
 
 // readTool shows a root, or the named parts of it, read-only. What lies in the
 // project has the rules of the project.
-func (in *inspector) readTool(t *tool, root string, at place) {
-	if pathname.Within(at.path, in.o.Project) {
+func (f *toolFinder) readTool(t *tool, root string, at place) {
+	if pathname.Within(at.path, f.o.Project) {
 		return
 	}
 	reason := "toolchain " + t.name
 	if t.read == nil {
-		in.show(root, reason)
+		f.show(root, reason)
 	}
 	for _, sub := range t.read {
-		in.show(path.Join(root, sub), reason)
+		f.show(path.Join(root, sub), reason)
 	}
 	for _, sub := range t.files {
-		in.showClean(path.Join(root, sub), reason)
+		f.showClean(path.Join(root, sub), reason)
 	}
 	for _, sub := range t.hide {
 		if strings.IndexByte(sub, '*') >= 0 {
-			in.denyPattern(path.Join(root, sub), "credentials of "+t.name, denyOne)
+			f.secrets.denyPattern(path.Join(root, sub), "credentials of "+t.name, f.secrets.denyOne)
 		} else {
-			in.deny(path.Join(root, sub), "credentials of "+t.name, false)
+			f.secrets.deny(path.Join(root, sub), "credentials of "+t.name, false)
 		}
 	}
 }
 
 // show adds a read rule for an existing place and the links that lead to it.
-func (in *inspector) show(p, reason string) {
-	at := in.h.walk(p)
-	if !at.found || !at.isDir() && !at.isFile() || in.tooBroad(at.path) || in.hidden.covers(at.path) {
+func (f *toolFinder) show(p, reason string) {
+	at := f.h.walk(p)
+	if !at.found || !at.isDir() && !at.isFile() || f.o.tooBroad(at.path) || f.secrets.hidden.covers(at.path) {
 		return
 	}
-	in.link(at.hops)
-	if !in.inSystem(at.path) && !pathname.Within(at.path, in.o.Project) {
-		in.rule(at.path, policy.Read, reason)
+	f.out.link(at.hops)
+	if !f.out.inSystem(at.path) && !pathname.Within(at.path, f.o.Project) {
+		f.out.rule(at.path, policy.Read, reason)
 	}
 }
 
 // showClean shows a configuration file unless something in it looks secret.
-func (in *inspector) showClean(p, reason string) {
-	data, at, err := in.h.load(p, maxConfigFile)
+func (f *toolFinder) showClean(p, reason string) {
+	data, at, err := f.h.load(p, maxConfigFile)
 	if err != nil {
 		return
 	}
 	if looksSecret(data) {
-		in.note("%s is not shown: it seems to hold a password or token", in.tilde(at.path))
+		f.out.note("%s is not shown: it seems to hold a password or token", f.o.tilde(at.path))
 		return
 	}
-	in.show(p, reason)
+	f.show(p, reason)
 }
 
 // looksSecret searches a configuration file for what only secrets are called.
@@ -194,12 +204,12 @@ func looksSecret(data []byte) bool {
 }
 
 // toolCache lists a cache that exists or is to be created.
-func (in *inspector) toolCache(t *tool, c toolCache, root string, nth int) {
+func (f *toolFinder) toolCache(t *tool, c toolCache, root string, nth int) {
 	p := path.Join(root, c.sub)
-	if v := in.env[c.env]; c.env != "" && path.IsAbs(v) {
+	if v := f.env[c.env]; c.env != "" && path.IsAbs(v) {
 		p = path.Clean(v)
 	}
-	in.cache(p, c, cacheName(c.name, nth), "cache of "+t.name)
+	f.cache(p, c, cacheName(c.name, nth), "cache of "+t.name)
 }
 
 func cacheName(name string, nth int) string {
@@ -210,53 +220,43 @@ func cacheName(name string, nth int) string {
 }
 
 // cache adds a Cache at the canonical place of p.
-func (in *inspector) cache(p string, c toolCache, name, reason string) {
-	at := in.h.walk(p)
+func (f *toolFinder) cache(p string, c toolCache, name, reason string) {
+	at := f.h.walk(p)
 	switch {
 	case !at.isDir() && (at.found || !c.create):
 		return
-	case !pathname.Within(at.path, in.o.Home) && !at.isDir(): // nowhere to create it
+	case !pathname.Within(at.path, f.o.Home) && !at.isDir(): // nowhere to create it
 		return
-	case !at.isDir() && in.shown(path.Dir(at.path)): // no mount point in a read-only tree
+	case !at.isDir() && f.out.shown(path.Dir(at.path)): // no mount point in a read-only tree
 		return
-	case pathname.Within(at.path, in.o.Project), in.inSystem(at.path), in.tooBroad(at.path), in.hidden.covers(at.path):
+	case pathname.Within(at.path, f.o.Project), f.out.inSystem(at.path), f.o.tooBroad(at.path), f.secrets.hidden.covers(at.path):
 		return
-	case in.seen["c"+at.path]:
+	case f.out.seen["c"+at.path]:
 		return
 	}
-	in.seen["c"+at.path] = true
-	in.link(at.hops)
-	in.view.Caches = append(in.view.Caches, Cache{
+	f.out.seen["c"+at.path] = true
+	f.out.link(at.hops)
+	f.out.view.Caches = append(f.out.view.Caches, Cache{
 		Path: at.path, Name: name, Reason: reason, Create: c.create, Private: c.private, Keep: c.keep,
 	})
 }
 
 // pathNotes says which directories of the outside PATH stay out of sight.
-func (in *inspector) pathNotes() {
-	if !in.wantsHome() || in.o.HomeMode == policy.HomeFull {
+func (f *toolFinder) pathNotes() {
+	if !f.o.wantsHome() || f.o.HomeMode == policy.HomeFull {
 		return
 	}
-	for _, dir := range strings.Split(in.env["PATH"], ":") {
+	for _, dir := range strings.Split(f.env["PATH"], ":") {
 		if !path.IsAbs(dir) {
 			continue
 		}
-		at := in.h.walk(path.Clean(dir))
-		if !at.isDir() || !pathname.Within(at.path, in.o.Home) || pathname.Within(at.path, in.o.Project) || in.shown(at.path) {
+		at := f.h.walk(path.Clean(dir))
+		if !at.isDir() || !pathname.Within(at.path, f.o.Home) || pathname.Within(at.path, f.o.Project) || f.out.shown(at.path) {
 			continue
 		}
-		if key := "p" + at.path; !in.seen[key] {
-			in.seen[key] = true
-			in.note("%s is on PATH and not shown; --read %s shows it", in.tilde(at.path), in.tilde(at.path))
+		if key := "p" + at.path; !f.out.seen[key] {
+			f.out.seen[key] = true
+			f.out.note("%s is on PATH and not shown; --read %s shows it", f.o.tilde(at.path), f.o.tilde(at.path))
 		}
 	}
-}
-
-// shown tells whether a read rule or a cache covers p.
-func (in *inspector) shown(p string) bool {
-	for ; p != "/"; p = path.Dir(p) {
-		if in.seen[string(rune('0'+policy.Read))+p] || in.seen["c"+p] {
-			return true
-		}
-	}
-	return false
 }

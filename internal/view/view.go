@@ -3,7 +3,6 @@ package view
 import (
 	"fmt"
 	"path"
-	"sort"
 	"time"
 
 	"carrel/internal/policy"
@@ -111,11 +110,11 @@ func Inspect(o Options) (*View, error) {
 	in := newInspector(o)
 	in.system()
 	in.homeRule()
-	in.secrets()
-	if err := in.projectSecrets(); err != nil {
+	in.secrets.known()
+	if err := in.secrets.inProject(); err != nil {
 		return nil, err
 	}
-	in.toolchains()
+	(&toolFinder{in.o, in.h, in.env, in.base, in.secrets, in.out}).all()
 	in.prefix()
 	in.accounts()
 	in.names()
@@ -123,8 +122,8 @@ func Inspect(o Options) (*View, error) {
 	in.ssh()
 	in.git()
 	in.shell()
-	in.finish()
-	return in.view, nil
+	in.out.finish()
+	return in.out.view, nil
 }
 
 // check refuses paths that later steps could not reason about.
@@ -148,86 +147,41 @@ func checkPath(what, p string, empty bool) error {
 
 // inspector carries the state of one Inspect.
 type inspector struct {
-	o      Options
-	h      *host
-	env    map[string]string
-	base   map[string]string // see inspector.bases
-	hidden secretIndex       // resolved secret places, to keep toolchains out of them
-	seen   map[string]bool
-	view   *View
+	o       Options
+	h       *host
+	env     map[string]string
+	base    bases
+	secrets *secretFinder
+	out     *collector
 }
 
 func newInspector(o Options) *inspector {
 	in := &inspector{
-		o:    o,
-		h:    newHost(o.Root),
-		env:  environMap(o.Environ),
-		seen: make(map[string]bool, 128),
-		view: &View{Env: map[string]string{}},
+		o:   o,
+		h:   newHost(o.Root),
+		env: environMap(o.Environ),
+		out: &collector{seen: make(map[string]bool, 128), view: &View{Env: map[string]string{}}},
 	}
-	in.base = in.bases()
+	in.base = newBases(o.Home, in.env)
+	in.secrets = &secretFinder{o: o, h: in.h, base: in.base, hidden: make(secretIndex, 64), out: in.out}
 	return in
 }
 
 // wantsHome tells whether anything of the home directory may be used.
-func (in *inspector) wantsHome() bool {
-	return in.o.Home != "" && in.o.HomeMode != policy.HomeNone
-}
-
-// rule adds a default rule once.
-func (in *inspector) rule(place string, a policy.Access, reason string) {
-	key := string(rune('0'+a)) + place
-	if in.seen[key] {
-		return
-	}
-	in.seen[key] = true
-	in.view.Rules = append(in.view.Rules, policy.FileRequest{
-		Place:  place,
-		Access: a,
-		Source: policy.Source{Layer: policy.LayerDefault, Text: reason},
-	})
-}
-
-// link adds the links of a walk that lie outside the system directories: the
-// ones inside come with their directory.
-func (in *inspector) link(hops []Symlink) {
-	for _, l := range hops {
-		key := "l" + l.Path
-		if in.seen[key] || in.inSystem(l.Path) {
-			continue
-		}
-		in.seen[key] = true
-		in.view.Symlinks = append(in.view.Symlinks, l)
-	}
+func (o *Options) wantsHome() bool {
+	return o.Home != "" && o.HomeMode != policy.HomeNone
 }
 
 // file adds a generated file at the place that path leads to inside.
 func (in *inspector) file(p string, data []byte, perm uint32, reason string) {
 	at := in.h.walk(p)
-	in.link(at.hops)
-	in.view.Files = append(in.view.Files, File{Path: at.path, Data: data, Perm: perm, Reason: reason})
-}
-
-// homeFile adds a generated file below home, at exactly this path: home is ours
-// inside, so links of the host do not matter.
-func (in *inspector) homeFile(p string, data []byte, perm uint32, reason string) {
-	in.view.Files = append(in.view.Files, File{Path: p, Data: data, Perm: perm, Reason: reason})
-}
-
-func (in *inspector) note(format string, args ...any) {
-	in.view.Notes = append(in.view.Notes, fmt.Sprintf(format, args...))
+	in.out.link(at.hops)
+	in.out.view.Files = append(in.out.view.Files, File{Path: at.path, Data: data, Perm: perm, Reason: reason})
 }
 
 // homeRule shows the whole home read-only where that was chosen.
 func (in *inspector) homeRule() {
 	if in.o.HomeMode == policy.HomeFull && in.o.Home != "" {
-		in.rule(in.o.Home, policy.Read, "home full")
+		in.out.rule(in.o.Home, policy.Read, "home full")
 	}
-}
-
-// finish orders what came out of maps and drops what another entry covers.
-func (in *inspector) finish() {
-	v := in.view
-	sort.Slice(v.Caches, func(i, j int) bool { return v.Caches[i].Path < v.Caches[j].Path })
-	sort.Strings(v.ExtraRead)
 }

@@ -128,7 +128,7 @@ func (s *Step) touched(path string) uint64 {
 
 // found gives what a step found at a path, if its journal says so: also that
 // there was nothing, as there was no directory to hold it.
-func (s *Step) found(path string) *journal.Pre {
+func (s *changes) found(path string) *journal.Pre {
 	if pre, ok := s.PreOf(path); ok {
 		return &pre
 	}
@@ -174,7 +174,7 @@ func (l *Log) LeftBy(s *Step, path string) (state journal.State, now string, ok 
 
 // Carried gives what a path is called after a step that moved it, or what it lies
 // in.
-func (s *Step) Carried(path string) string {
+func (s *changes) Carried(path string) string {
 	if s.moved == nil {
 		s.moved = make(map[string]string)
 		for i := range s.Posts() {
@@ -258,7 +258,7 @@ func carriedBy(moved map[string]string, path string) string {
 }
 
 // PostOf gives what the step left at a path.
-func (s *Step) PostOf(path string) (journal.Post, bool) {
+func (s *changes) PostOf(path string) (journal.Post, bool) {
 	s.Read()
 	i, ok := s.post[path]
 	if !ok {

@@ -16,7 +16,7 @@ type Spared struct{ Left, Found map[string]bool }
 // directory that goes, since the step made it, goes too; and where something comes
 // back to the place of what is ignored, or into a directory that was, that has to
 // make way.
-func (s *Step) Spares() (a Spared) {
+func (s *changes) Spares() (a Spared) {
 	if !slices.ContainsFunc(s.Pres(), func(b journal.Pre) bool { return b.Lost == journal.Ignored }) {
 		return a
 	}
@@ -49,7 +49,7 @@ func (s *Step) Spares() (a Spared) {
 }
 
 // sparesBut is that, where some places are taken by what comes back.
-func (s *Step) sparesBut(posts []journal.Post, taken map[string]bool, named func(string) string) Spared {
+func (s *changes) sparesBut(posts []journal.Post, taken map[string]bool, named func(string) string) Spared {
 	a := Spared{make(map[string]bool), make(map[string]bool)}
 	back := make(map[string]bool) // what is moved back
 	for i := range posts {
@@ -68,7 +68,7 @@ func (s *Step) sparesBut(posts []journal.Post, taken map[string]bool, named func
 // takes notes the places that have to be free, or directories, for something to come
 // back to a path. now says where is what the step found at a path, stays where is
 // what will be there if it is left alone: it may lie in a directory that is moved back.
-func (s *Step) takes(path string, a Spared, taken map[string]bool, now map[string]string, stays map[string][]string, carried func(string) string) {
+func (s *changes) takes(path string, a Spared, taken map[string]bool, now map[string]string, stays map[string][]string, carried func(string) string) {
 	for _, at := range stays[path] {
 		taken[at] = true
 	}
@@ -92,7 +92,7 @@ func (s *Step) takes(path string, a Spared, taken map[string]bool, now map[strin
 
 // isIgnored goes by the name that something had when the step began, or that what
 // the step made would have had in the directory that it made it in.
-func (s *Step) isIgnored(q *journal.Post, a Spared, named func(string) string) bool {
+func (s *changes) isIgnored(q *journal.Post, a Spared, named func(string) string) bool {
 	at := string(q.Origin)
 	if at == "" {
 		at = named(string(q.Path))
@@ -104,7 +104,7 @@ func (s *Step) isIgnored(q *journal.Post, a Spared, named func(string) string) b
 }
 
 // stands says whether no directory on the way to what the step left goes.
-func (s *Step) stands(q *journal.Post, a Spared) bool {
+func (s *changes) stands(q *journal.Post, a Spared) bool {
 	for dir := pathname.Parent(string(q.Path)); dir != ""; dir = pathname.Parent(dir) {
 		if above, ok := s.PostOf(dir); ok && above.State.Kind == journal.Dir && len(above.Origin) == 0 && !a.Left[dir] {
 			return false

@@ -16,24 +16,21 @@ type Renumber func(b *journal.Begin) map[uint64]uint64
 
 // Step is one step as the journal tells it.
 type Step struct {
+	changes
+
 	Number   uint64
 	Segment  string
 	Begin    journal.Begin
 	End      *journal.End // nil while it is open, or where its writer was killed
 	Live     bool         // its writer still writes
 	UndoneBy uint64       // the step that took it back whole, 0 for none
-	Damaged  string       // why it cannot be used, "" where it can
 
-	takers  []*Step // that took it back, also in parts
-	pres    []journal.Pre
-	posts   []journal.Post
-	between []journal.Pre
-	Beyond  []journal.Beyond
-	counts  *journal.Counts // nil where they are not known before it is read
-	Refs    *Refs           // likewise
-	Unread  func() error    // reads what it changed; nil where that is done
-	from    int64           // where its records begin in the segment
-	to      int64           // and end
+	takers []*Step // that took it back, also in parts
+	Beyond []journal.Beyond
+	counts *journal.Counts // nil where they are not known before it is read
+	Refs   *Refs           // likewise
+	from   int64           // where its records begin in the segment
+	to     int64           // and end
 
 	Stamp      uint64 // of its beginning
 	Last       uint64 // of the last moment when its writer may have changed something
@@ -42,15 +39,27 @@ type Step struct {
 	Ready      bool
 	renumbered map[uint64]uint64 // devices that have other numbers by now
 
-	Trail  []*journal.Record // of a step without an end: what was about to happen, in order
-	voided bool              // some of pres are
-	Whole  int64             // bytes of the segment's whole records
-	pre    map[string]int
-	post   map[string]int
-	moved  map[string]string  // origins to paths
-	files  map[journal.ID]int // of Post, those with several names
-	First  []uint64           // stamps of Pre: when the step first touched each
+	Trail []*journal.Record // of a step without an end: what was about to happen, in order
+	Whole int64             // bytes of the segment's whole records
 }
+
+// changes are what a step found and what it left, read when they are asked for.
+type changes struct {
+	Damaged string       // why it cannot be used, "" where it can
+	Unread  func() error // reads what it changed; nil where that is done
+
+	pres    []journal.Pre
+	posts   []journal.Post
+	between []journal.Pre
+	pre     map[string]int // places in pres by path
+	post    map[string]int
+	voided  bool               // some of pres are
+	moved   map[string]string  // origins to paths
+	files   map[journal.ID]int // of Post, those with several names
+	First   []uint64           // stamps of Pre: when the step first touched each
+}
+
+func noChanges() changes { return changes{pre: make(map[string]int), post: make(map[string]int)} }
 
 // Open says whether the step was never closed.
 func (s *Step) Open() bool { return s.End == nil }
@@ -62,19 +71,19 @@ func (s *Step) Undoes() bool {
 
 // Pres are the paths that the step changed, as it found them, in the order of its
 // changes; of what cannot be read there is none, and Damaged says why.
-func (s *Step) Pres() []journal.Pre {
+func (s *changes) Pres() []journal.Pre {
 	s.Read()
 	return s.pres
 }
 
 // Posts are the same paths as the step left them, once it is closed.
-func (s *Step) Posts() []journal.Post {
+func (s *changes) Posts() []journal.Post {
 	s.Read()
 	return s.posts
 }
 
 // Read reads what the step changed, if that has not been done.
-func (s *Step) Read() {
+func (s *changes) Read() {
 	defer s.dropVoid()
 	read := s.Unread
 	if s.Unread = nil; read == nil {
@@ -86,7 +95,7 @@ func (s *Step) Read() {
 }
 
 // dropVoid leaves out what was withdrawn.
-func (s *Step) dropVoid() {
+func (s *changes) dropVoid() {
 	if !s.voided {
 		return
 	}
@@ -103,7 +112,7 @@ func (s *Step) dropVoid() {
 }
 
 // Lost lists the paths of which the content was not kept.
-func (s *Step) Lost() []journal.Pre {
+func (s *changes) Lost() []journal.Pre {
 	var out []journal.Pre
 	for _, p := range s.Pres() {
 		if p.Lost != "" {
@@ -114,7 +123,7 @@ func (s *Step) Lost() []journal.Pre {
 }
 
 // PreOf gives what the step found at an origin.
-func (s *Step) PreOf(path string) (journal.Pre, bool) {
+func (s *changes) PreOf(path string) (journal.Pre, bool) {
 	s.Read()
 	i, ok := s.pre[path]
 	if !ok {
@@ -144,7 +153,7 @@ type Log struct {
 
 // NewStep is a step that is over, as it will be read: what it found, and what it left.
 func NewStep(number uint64, begin journal.Begin, pres []journal.Pre, posts []journal.Post, beyond []journal.Beyond) *Step {
-	s := &Step{Number: number, Begin: begin, End: &journal.End{}, pre: make(map[string]int), post: make(map[string]int), Beyond: beyond}
+	s := &Step{Number: number, Begin: begin, End: &journal.End{}, changes: noChanges(), Beyond: beyond}
 	for i := range pres {
 		s.addPre(&pres[i], 0)
 	}
@@ -205,7 +214,7 @@ func (s *Step) forget() {
 }
 
 // AddPost takes what was seen last.
-func (s *Step) AddPost(p *journal.Post) {
+func (s *changes) AddPost(p *journal.Post) {
 	s.files = nil
 	if i, ok := s.post[string(p.Path)]; ok {
 		s.posts[i] = *p

@@ -38,7 +38,7 @@ func (s *Step) References(do func(journal.Object)) {
 
 // Anchors reports whether a step has put a link to a file into the store that lives on by
 // other names.
-func (s *Step) Anchors() bool {
+func (s *changes) Anchors() bool {
 	return slices.ContainsFunc(s.Pres(), func(p journal.Pre) bool { return p.Inode != journal.Object{} })
 }
 

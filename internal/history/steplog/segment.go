@@ -102,7 +102,7 @@ func (s *Segment) add(r *journal.Record, from, to int64) {
 	case st == nil && r.Begin == nil:
 		return
 	case st == nil:
-		st = &Step{Number: r.Step, Segment: s.name, Live: s.Live, Stamp: r.Stamp, from: from, pre: make(map[string]int), post: make(map[string]int)}
+		st = &Step{Number: r.Step, Segment: s.name, Live: s.Live, Stamp: r.Stamp, from: from, changes: noChanges()}
 		s.steps[r.Step] = st
 		s.log.Steps = append(s.log.Steps, st)
 	case r.Begin != nil:

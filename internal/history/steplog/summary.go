@@ -66,7 +66,7 @@ func (s *Step) Net() bool {
 
 // Changes lists what a step changed, by path. Directories are told where they
 // were made, removed, renamed or given other metadata, not where only names in them changed.
-func (s *Step) Changes() []PathChange {
+func (s *changes) Changes() []PathChange {
 	var out []PathChange
 	here := make(map[string]bool) // origins that still are somewhere
 	carried := Carriers(s.Posts())
@@ -151,7 +151,7 @@ func (s *Step) Touches(path string) bool {
 }
 
 // kept is how many bytes of former content a step keeps, as far as it knows.
-func (s *Step) kept() (n int64) {
+func (s *changes) kept() (n int64) {
 	for i := range s.Pres() {
 		if p := &s.pres[i]; p.Object != (journal.Object{}) || p.Inode != (journal.Object{}) {
 			n += p.State.Size

@@ -35,7 +35,7 @@ type entry struct {
 
 // eachObject calls do for everything that lies where objects do. What has no name
 // that we give is told with the zero Object.
-func (s *Store) eachObject(do func(o journal.Object, e entry) error) error {
+func (s *objects) eachObject(do func(o journal.Object, e entry) error) error {
 	return s.eachName("objects", func(e entry) error {
 		if e.is.kind != journal.Dir || !journal.ValidSegment(e.name) {
 			return do(journal.Object{}, e)
@@ -56,7 +56,7 @@ func (s *Store) eachObject(do func(o journal.Object, e entry) error) error {
 }
 
 // eachName calls do for every name in a directory of the store.
-func (s *Store) eachName(at string, do func(entry) error) error {
+func (s *objects) eachName(at string, do func(entry) error) error {
 	fd, err := unix.Openat2(s.fd, at, &unix.OpenHow{
 		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	})

@@ -23,7 +23,7 @@ var errContentGone = errors.New("its content is no longer kept")
 // Contents opens what a file held before and after a step; nil where there was no
 // file. What a step found is an object as long as the step is not taken back; what
 // it left is what the next step found, or what is there.
-func (s *Store) Contents(l *Log, step *steplog.Step, path string) (before, after io.ReadCloser, err error) {
+func (s *objects) Contents(l *Log, step *steplog.Step, path string) (before, after io.ReadCloser, err error) {
 	origin := path
 	post, left := step.PostOf(path)
 	if left && len(post.Origin) > 0 {
@@ -47,7 +47,7 @@ func (s *Store) Contents(l *Log, step *steplog.Step, path string) (before, after
 
 // openSide opens a file as a step found it, or as it left it: by the version that it
 // had, wherever that is now.
-func (s *Store) openSide(l *Log, step *steplog.Step, path string, before bool) (io.ReadCloser, error) {
+func (s *objects) openSide(l *Log, step *steplog.Step, path string, before bool) (io.ReadCloser, error) {
 	r := s.relationsSince(l, step)
 	f, known := r.Found[relate.Side{Step: step.Number, Path: path}]
 	if !before {
@@ -67,7 +67,7 @@ func (s *Store) openSide(l *Log, step *steplog.Step, path string, before bool) (
 
 // openVersion opens a version of a file: the copy in the store, or the file itself,
 // in the tree or in the store, where it still has it.
-func (s *Store) openVersion(r *relate.Relations, v graph.Version) (io.ReadCloser, error) {
+func (s *objects) openVersion(r *relate.Relations, v graph.Version) (io.ReadCloser, error) {
 	x := r.Versions[v]
 	n := r.Nodes[x.Node]
 	if x.Object != (journal.Object{}) {
@@ -94,7 +94,7 @@ func (s *Store) openVersion(r *relate.Relations, v graph.Version) (io.ReadCloser
 }
 
 // relationsSince gives what a step and all after it say.
-func (s *Store) relationsSince(l *Log, step *steplog.Step) *relate.Relations {
+func (s *objects) relationsSince(l *Log, step *steplog.Step) *relate.Relations {
 	from := l.First(step).Number
 	if l.related != nil && l.relatedFrom <= from {
 		return l.related
@@ -123,7 +123,7 @@ func openAsLeft(path string, like *journal.State) (io.ReadCloser, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-func (s *Store) openObject(o journal.Object) (io.ReadCloser, error) {
+func (s *objects) openObject(o journal.Object) (io.ReadCloser, error) {
 	dir, err := s.ObjectsOf(o.Segment, false)
 	if err != nil {
 		return nil, errContentGone
@@ -137,7 +137,7 @@ func (s *Store) openObject(o journal.Object) (io.ReadCloser, error) {
 }
 
 // Stored looks at an object; Absent where there is none.
-func (s *Store) Stored(o journal.Object) (journal.State, error) {
+func (s *objects) Stored(o journal.Object) (journal.State, error) {
 	dir, err := s.ObjectsOf(o.Segment, false)
 	if disk.Missing(err) || errors.Is(err, os.ErrNotExist) {
 		return journal.State{}, nil

@@ -10,7 +10,7 @@ import (
 )
 
 // SetLimits bounds what the store keeps from now on.
-func (s *Store) SetLimits(l Limits) { s.limits = l }
+func (s *settings) SetLimits(l Limits) { s.limits = l }
 
 // Discard removes steps for good, each with its undos and redos. all says that
 // everything goes, also what cannot be read any more. Nothing is removed while

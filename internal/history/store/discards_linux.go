@@ -48,7 +48,7 @@ func (d *discards) add(s *steplog.Step) {
 }
 
 // readDiscards reads the file; with an error none are known.
-func (s *Store) readDiscards() (*discards, error) {
+func (s *place) readDiscards() (*discards, error) {
 	d := newDiscards()
 	f, err := s.file(discardsFile, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
@@ -84,7 +84,7 @@ func (d *discards) take(r *journal.Record) {
 }
 
 // writeDiscards replaces the file; afterwards it is on the disk.
-func (s *Store) writeDiscards(d *discards) error {
+func (s *place) writeDiscards(d *discards) error {
 	data, err := d.encode()
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (d *discards) encode() ([]byte, error) {
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-func (s *Store) writeSynced(name string, data []byte) error {
+func (s *place) writeSynced(name string, data []byte) error {
 	f, err := s.file(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err

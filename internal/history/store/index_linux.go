@@ -52,7 +52,7 @@ func (s *Store) survey() (*Log, *index, error) {
 var errIndex = errors.New("the index of the history is wrong")
 
 // dropIndex removes the file: the next survey makes it from the journals.
-func (s *Store) dropIndex() error {
+func (s *place) dropIndex() error {
 	if err := disk.UnlinkAt(s.fd, indexFile, 0); err != nil && err != unix.ENOENT {
 		return fmt.Errorf("%w and cannot be removed: %w", errIndex, err)
 	}
@@ -70,7 +70,7 @@ type index struct {
 }
 
 // readIndex takes what it can: the file may be anybody's old one.
-func (s *Store) readIndex() *index {
+func (s *place) readIndex() *index {
 	x := &index{of: make(map[string]string), used: make(map[string]bool), journal: -1, rewrite: true}
 	f, err := s.file(indexFile, os.O_RDONLY)
 	if err != nil {
@@ -211,7 +211,7 @@ func (x *index) write(s *Store) {
 }
 
 // reader gives what reads a step from its part of its segment.
-func (s *Store) reader(l *Log, st *steplog.Step) func() error {
+func (s *place) reader(l *Log, st *steplog.Step) func() error {
 	return l.Later(st, func() error {
 		f, err := s.file("journal/"+st.Segment, os.O_RDONLY)
 		if err != nil {

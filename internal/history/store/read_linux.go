@@ -58,7 +58,7 @@ func (s *Store) readAll(known *index) (*Log, error) {
 	return l, s.atLeast(l.Stamp, l.Number)
 }
 
-func (s *Store) segments() ([]string, error) {
+func (s *place) segments() ([]string, error) {
 	d, err := s.file("journal", unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s *Store) ReadSegment(name string) (*Log, error) {
 }
 
 // SegmentSize is how long a journal is.
-func (s *Store) SegmentSize(name string) (int64, error) {
+func (s *place) SegmentSize(name string) (int64, error) {
 	f, err := s.file("journal/"+name, os.O_RDONLY)
 	if err != nil {
 		return 0, err
@@ -95,7 +95,7 @@ func (s *Store) SegmentSize(name string) (int64, error) {
 }
 
 // Newest is the number that was given last in this store.
-func (s *Store) Newest() (n uint64) {
+func (s *numbers) Newest() (n uint64) {
 	_ = s.mappedCounters(func() { n = s.counters[1].Load() })
 	return n
 }

@@ -30,15 +30,13 @@ import (
 // Journal, objects and what is moved between them and the roots are on one file
 // system, that of the project where it can be chosen.
 type Store struct {
-	former   bool // the format is that of a version before
-	path     string
-	fd       int
-	lock     *os.File
-	counters *[5]atomic.Uint64 // stamp, step, what is kept in bytes, steps that are gone, boot
-	mapped   []byte
-	limits   Limits
-	ignored  func(path string) bool // nil: nothing is
-	readOnly error                  // why it cannot be written to; nil where it can
+	*place
+	objects
+	formatFile
+	locks
+	numbers
+	settings
+	readOnly error // why it cannot be written to; nil where it can
 }
 
 // Open opens the store in a directory, and makes it where there is none.
@@ -61,7 +59,8 @@ func OpenToRead(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the history in %q: %w", dir, err)
 	}
-	s := &Store{path: dir, fd: fd}
+	at := &place{path: dir, fd: fd}
+	s := &Store{place: at, objects: objects{at}, formatFile: formatFile{place: at}}
 	if err := s.open(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("opening the history in %q: %w", dir, err)
@@ -112,7 +111,7 @@ func openWritten(s *Store, name string) (*os.File, error) {
 
 // makeDirectories makes those that are missing. Their names are on the disk before there
 // is a format, and nobody need look after them again.
-func (s *Store) makeDirectories() error {
+func (s *place) makeDirectories() error {
 	made := false
 	for _, name := range []string{"journal", "objects", "open"} {
 		err := disk.MkdirAt(s.fd, name, 0o700)
@@ -127,7 +126,7 @@ func (s *Store) makeDirectories() error {
 	return disk.SyncFile(s.fd)
 }
 
-func (s *Store) file(name string, flags int) (*os.File, error) {
+func (s *place) file(name string, flags int) (*os.File, error) {
 	err := disk.Try("file")
 	fd := -1
 	if err == nil {
@@ -143,7 +142,7 @@ func (s *Store) file(name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), filepath.Join(s.path, name)), nil
 }
 
-func (s *Store) checkFormat() error {
+func (s *formatFile) checkFormat() error {
 	f, err := s.file("format", os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return s.writeFormat()
@@ -161,7 +160,7 @@ func (s *Store) checkFormat() error {
 }
 
 // raiseFormat says that this version writes from now on.
-func (s *Store) raiseFormat() error {
+func (s *formatFile) raiseFormat() error {
 	if !s.former {
 		return nil
 	}
@@ -171,7 +170,7 @@ func (s *Store) raiseFormat() error {
 }
 
 // writeFormat makes the file at once: a crash leaves none or a whole one.
-func (s *Store) writeFormat() error {
+func (s *formatFile) writeFormat() error {
 	if err := syncAbove(s.path); err != nil {
 		return err
 	}
@@ -275,14 +274,14 @@ func (s *Store) CatchUp() error {
 }
 
 // LastStamp gives the last stamp that was given to a writer.
-func (s *Store) LastStamp() (n uint64, err error) {
+func (s *numbers) LastStamp() (n uint64, err error) {
 	err = s.mappedCounters(func() { n = s.counters[0].Load() })
 	return n, err
 }
 
 // atLeast keeps the counters ahead of what the journal says: a crash of the
 // machine may have taken them back.
-func (s *Store) atLeast(stamp, step uint64) error {
+func (s *numbers) atLeast(stamp, step uint64) error {
 	return s.mappedCounters(func() {
 		for i, n := range []uint64{stamp, step} {
 			for {
@@ -297,7 +296,7 @@ func (s *Store) atLeast(stamp, step uint64) error {
 
 // mappedCounters makes a page that cannot be had an error: somebody cut the file
 // short.
-func (s *Store) mappedCounters(do func()) (err error) {
+func (s *numbers) mappedCounters(do func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if recover() != nil {
@@ -309,16 +308,16 @@ func (s *Store) mappedCounters(do func()) (err error) {
 }
 
 // Ignored gives what SetIgnored has set, nil for nothing.
-func (s *Store) Ignored() func(path string) bool { return s.ignored }
+func (s *settings) Ignored() func(path string) bool { return s.ignored }
 
 // Limits gives the limits that hold now.
-func (s *Store) Limits() Limits { return s.limits }
+func (s *settings) Limits() Limits { return s.limits }
 
 // Dir is the directory that it was opened in.
-func (s *Store) Dir() string { return s.path }
+func (s *place) Dir() string { return s.path }
 
 // FD is the descriptor of its directory.
-func (s *Store) FD() int { return s.fd }
+func (s *place) FD() int { return s.fd }
 
 // Close lets go of the store and its locks.
 func (s *Store) Close() {
@@ -337,7 +336,7 @@ func (s *Store) Close() {
 
 // Share takes the lock that writers share. It keeps undos away until the store is closed or
 // unlocked.
-func (s *Store) Share() error { return s.flock(unix.LOCK_SH, "an undo is going on") }
+func (s *locks) Share() error { return s.flock(unix.LOCK_SH, "an undo is going on") }
 
 // LockExclusive takes the lock that no other process may hold.
 func (s *Store) LockExclusive() error {
@@ -351,7 +350,7 @@ func (s *Store) LockExclusive() error {
 	return err
 }
 
-func (s *Store) flock(how int, why string) error {
+func (s *locks) flock(how int, why string) error {
 	err := unix.Flock(int(s.lock.Fd()), how|unix.LOCK_NB)
 	if err == unix.EWOULDBLOCK && why != "" {
 		return errors.New(why)
@@ -360,10 +359,10 @@ func (s *Store) flock(how int, why string) error {
 }
 
 // Unlock lets go of either.
-func (s *Store) Unlock() { _ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN) }
+func (s *locks) Unlock() { _ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN) }
 
 // ObjectsOf opens the directory of a segment's objects.
-func (s *Store) ObjectsOf(segment string, create bool) (int, error) {
+func (s *objects) ObjectsOf(segment string, create bool) (int, error) {
 	if !journal.ValidSegment(segment) {
 		return -1, fmt.Errorf("segment %q: no such name", segment)
 	}
@@ -385,17 +384,17 @@ func (s *Store) ObjectsOf(segment string, create bool) (int, error) {
 
 // directory pins one of the store's own: what is made or removed in it is not by a
 // link that somebody has put there.
-func (s *Store) directory(name string) (int, error) {
+func (s *place) directory(name string) (int, error) {
 	return unix.Openat(s.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
 // SetIgnored says what is not kept from now on, by the path that something had when
 // a step began. A file with several names is kept all the same: it may be something
 // else by another one.
-func (s *Store) SetIgnored(ignored func(path string) bool) { s.ignored = ignored }
+func (s *settings) SetIgnored(ignored func(path string) bool) { s.ignored = ignored }
 
 // SyncDirectory brings the names in a directory of the store to the disk.
-func (s *Store) SyncDirectory(name string) error {
+func (s *place) SyncDirectory(name string) error {
 	fd, err := s.directory(name)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 // KeptAsLeft reports whether what a later step found, and kept, has the content that a
 // step left.
-func (s *Store) KeptAsLeft(later *journal.Pre, left *journal.State) bool {
+func (s *objects) KeptAsLeft(later *journal.Pre, left *journal.State) bool {
 	if !journal.Interchangeable(&later.State, left) || !journal.AgreeXattrs(&later.State, left) ||
 		later.Object == (journal.Object{}) || later.Lost != "" {
 		return false
@@ -27,7 +27,7 @@ func (s *Store) KeptAsLeft(later *journal.Pre, left *journal.State) bool {
 }
 
 // HasSum reports whether an object has a SHA-256.
-func (s *Store) HasSum(o journal.Object, sum journal.Bytes) bool {
+func (s *objects) HasSum(o journal.Object, sum journal.Bytes) bool {
 	dir, err := s.ObjectsOf(o.Segment, false)
 	if err != nil {
 		return false

@@ -18,7 +18,7 @@ import (
 // A segment that is being written has a name in "open", so that whoever comes
 // next sees at once whether a writer was killed, and need not read all journals.
 
-func (s *Store) markOpen(segment string) error {
+func (s *place) markOpen(segment string) error {
 	f, err := s.file("open/"+segment, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func bootNumber() uint64 {
 
 // BegunThisBoot says whether the machine has not been started again since a segment was
 // begun: then its writer was killed, and no power was lost.
-func (s *Store) BegunThisBoot(segment string) bool {
+func (s *place) BegunThisBoot(segment string) bool {
 	f, err := s.file("open/"+segment, os.O_RDONLY)
 	if err != nil {
 		return false
@@ -53,7 +53,7 @@ func (s *Store) BegunThisBoot(segment string) bool {
 }
 
 // MarkClosed says of a segment that nothing of it is missing.
-func (s *Store) MarkClosed(segment string) {
+func (s *place) MarkClosed(segment string) {
 	if fd, err := s.directory("open"); err == nil {
 		_ = disk.UnlinkAt(fd, segment, 0)
 		unix.Close(fd)
@@ -61,7 +61,7 @@ func (s *Store) MarkClosed(segment string) {
 }
 
 // isOpen says whether a segment was not closed.
-func (s *Store) isOpen(segment string) bool {
+func (s *place) isOpen(segment string) bool {
 	fd, err := s.directory("open")
 	if err != nil {
 		return false
@@ -73,7 +73,7 @@ func (s *Store) isOpen(segment string) bool {
 
 // CloseSegments closes what no step is open in any more; no writer is open. What is cut off
 // says nothing.
-func (s *Store) CloseSegments(l *Log) error {
+func (s *place) CloseSegments(l *Log) error {
 	for name, whole := range l.Torn {
 		if err := s.cut(name, whole); err != nil {
 			return fmt.Errorf("cutting off the end of %q, which was not written whole: %w", "journal/"+name, err)
@@ -96,7 +96,7 @@ func (s *Store) CloseSegments(l *Log) error {
 	return err
 }
 
-func (s *Store) cut(segment string, size int64) error {
+func (s *place) cut(segment string, size int64) error {
 	f, err := s.file("journal/"+segment, os.O_RDWR)
 	if err != nil {
 		return err

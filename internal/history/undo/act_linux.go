@@ -14,7 +14,7 @@ var errMissing = errors.New("its content in the history is missing, or not what 
 
 // do carries one action out, unless it is done already: after a crash all of
 // them are done again.
-func (u *undo) do(a *journal.Action) error {
+func (u *actor) do(a *journal.Action) error {
 	dir, name, err := u.entry(a)
 	if disk.Missing(err) && (a.Verb == journal.Take || a.Verb == journal.RemoveDir || a.Verb == journal.Drop) {
 		return nil // gone with its directory, which comes later
@@ -62,11 +62,11 @@ func (u *undo) do(a *journal.Action) error {
 }
 
 // entry opens the directory of what an action is about.
-func (u *undo) entry(a *journal.Action) (dir int, name string, err error) {
+func (u *actor) entry(a *journal.Action) (dir int, name string, err error) {
 	return u.entryIn(u.roots, a)
 }
 
-func (u *undo) entryIn(roots []disk.Root, a *journal.Action) (dir int, name string, err error) {
+func (u *actor) entryIn(roots []disk.Root, a *journal.Action) (dir int, name string, err error) {
 	if a.In == (journal.Object{}) {
 		return disk.ParentIn(roots, string(a.Path))
 	}
@@ -75,7 +75,7 @@ func (u *undo) entryIn(roots []disk.Root, a *journal.Action) (dir int, name stri
 }
 
 // duplicate makes a copy of an object.
-func (u *undo) duplicate(dir int, name string, a *journal.Action) error {
+func (u *actor) duplicate(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (u *undo) duplicate(dir int, name string, a *journal.Action) error {
 
 // make makes something new. What is there already was made before the crash, or
 // is somebody else's.
-func (u *undo) make(dir int, name string, a *journal.Action) error {
+func (u *actor) make(dir int, name string, a *journal.Action) error {
 	var err error
 	switch a.Verb {
 	case journal.Empty:
@@ -137,7 +137,7 @@ func (u *undo) make(dir int, name string, a *journal.Action) error {
 }
 
 // made says whether something is what an action makes.
-func (u *undo) made(now *journal.State, a *journal.Action) bool {
+func (u *actor) made(now *journal.State, a *journal.Action) bool {
 	switch a.Verb {
 	case journal.Empty:
 		return now.Kind == journal.File && now.Size == 0
@@ -157,7 +157,7 @@ func (u *undo) made(now *journal.State, a *journal.Action) bool {
 }
 
 // rmdir removes a directory that the step made, if nothing is in it.
-func (u *undo) rmdir(dir int, name string, a *journal.Action) error {
+func (u *actor) rmdir(dir int, name string, a *journal.Action) error {
 	now, err := disk.StateAt(dir, name, 0)
 	if err != nil || now.Kind == journal.Absent || now.ID != a.State.ID && u.resumed {
 		return err // done already
@@ -170,7 +170,7 @@ func (u *undo) rmdir(dir int, name string, a *journal.Action) error {
 }
 
 // drop removes a second name of a file that stays.
-func (u *undo) drop(dir int, name string, a *journal.Action) error {
+func (u *actor) drop(dir int, name string, a *journal.Action) error {
 	now, err := disk.StateAt(dir, name, 0)
 	if err != nil || now.Kind == journal.Absent {
 		return err // done already
@@ -187,7 +187,7 @@ func (u *undo) drop(dir int, name string, a *journal.Action) error {
 // discard removes a name if what it means is what an action is about, also if
 // somebody gives it another meaning at this moment: it is looked at under a name
 // that nobody else knows.
-func (u *undo) discard(dir int, name string, a *journal.Action) error {
+func (u *actor) discard(dir int, name string, a *journal.Action) error {
 	err := disk.RenameNew(dir, name, u.w.ObjectsFD(), string(a.Temp))
 	if err == unix.EXDEV {
 		err = disk.RenameNew(dir, name, dir, string(a.Temp))
@@ -199,7 +199,7 @@ func (u *undo) discard(dir int, name string, a *journal.Action) error {
 }
 
 // discarded ends what discard began.
-func (u *undo) discarded(dir int, name string, a *journal.Action) error {
+func (u *actor) discarded(dir int, name string, a *journal.Action) error {
 	for _, at := range []int{u.w.ObjectsFD(), dir} {
 		now, err := disk.StateAt(at, string(a.Temp), 0)
 		switch {
@@ -240,12 +240,12 @@ func keepTimes(dir int) func() {
 	return func() { _ = disk.SetMtime(dir, "", st.Mtime) }
 }
 
-func (u *undo) object(o journal.Object) (int, string, error) {
+func (u *actor) object(o journal.Object) (int, string, error) {
 	dir, err := u.ObjectsOf(o.Segment, o.Segment == u.w.Segment())
 	return dir, journal.ObjectName(o.Number), err
 }
 
-func (u *undo) take(dir int, name string, a *journal.Action) error {
+func (u *actor) take(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -279,7 +279,7 @@ func (u *undo) take(dir int, name string, a *journal.Action) error {
 	return err
 }
 
-func (u *undo) put(dir int, name string, a *journal.Action) error {
+func (u *actor) put(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -309,7 +309,7 @@ func (u *undo) put(dir int, name string, a *journal.Action) error {
 	return err
 }
 
-func (u *undo) swap(dir int, name string, a *journal.Action) error {
+func (u *actor) swap(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -352,7 +352,7 @@ func (u *undo) swap(dir int, name string, a *journal.Action) error {
 
 // rewrite restores a file that has other names, which have to see it too: in
 // place, after what it holds now has been kept.
-func (u *undo) rewrite(dir int, name string, a *journal.Action) error {
+func (u *actor) rewrite(dir int, name string, a *journal.Action) error {
 	to, number, err := u.object(a.To)
 	if err != nil {
 		return err
@@ -431,7 +431,7 @@ func openWidened(dir int, name string) (int, error) {
 	return disk.OpenAt(dir, name, unix.O_WRONLY)
 }
 
-func (u *undo) aside(dir int, name string, a *journal.Action) error {
+func (u *actor) aside(dir int, name string, a *journal.Action) error {
 	now, err := disk.StateAt(dir, name, 0)
 	if err != nil || now.Kind == journal.Absent || now.ID != a.State.ID {
 		return err // done already
@@ -445,7 +445,7 @@ func (u *undo) aside(dir int, name string, a *journal.Action) error {
 }
 
 // asideAgain gives what was put aside its name back.
-func (u *undo) asideAgain(dir int, name string, a *journal.Action) error {
+func (u *actor) asideAgain(dir int, name string, a *journal.Action) error {
 	for n := range besideTries {
 		as := name
 		if n > 0 {
@@ -465,7 +465,7 @@ func (u *undo) asideAgain(dir int, name string, a *journal.Action) error {
 }
 
 // link gives the file at another path of the roots a second name.
-func (u *undo) link(dir int, name, other string) error {
+func (u *actor) link(dir int, name, other string) error {
 	from, old, err := disk.ParentIn(u.roots, other)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 func tempOf(o journal.Object) string { return journal.TempPrefix + journal.ObjectName(o.Number) }
 
 // moveOut moves a name of a tree to the store, where nothing of its name may be.
-func (u *undo) moveOut(dir int, name string, objects int, number string, a *journal.Action) error {
+func (u *actor) moveOut(dir int, name string, objects int, number string, a *journal.Action) error {
 	err := renameAway(dir, name, objects, number)
 	if err != unix.EXDEV || len(a.Temp) == 0 {
 		return err
@@ -51,7 +51,7 @@ func (u *undo) moveOut(dir int, name string, objects int, number string, a *jour
 }
 
 // park moves what must stay what it is to its root, under a name of its own.
-func (u *undo) park(dir int, name string, a *journal.Action) error {
+func (u *actor) park(dir int, name string, a *journal.Action) error {
 	r, err := u.rootDir(a)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func renameAway(dir int, name string, to int, as string) error {
 }
 
 // taken finds out how far moveOut came.
-func (u *undo) taken(dir int, name string, a *journal.Action, stored bool) (done bool, err error) {
+func (u *actor) taken(dir int, name string, a *journal.Action, stored bool) (done bool, err error) {
 	if len(a.Temp) > 0 {
 		if r, err := u.rootDir(a); err == nil && a.Parks() {
 			if now, err := disk.StateAt(r, string(a.Temp), 0); err != nil || now.Kind != journal.Absent {
@@ -113,7 +113,7 @@ func (u *undo) taken(dir int, name string, a *journal.Action, stored bool) (done
 
 // forgetCopy removes the copy of what is in its place again: a loss of power took
 // that back on its file system, and not on the store's.
-func (u *undo) forgetCopy(a *journal.Action, now *journal.State) error {
+func (u *actor) forgetCopy(a *journal.Action, now *journal.State) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (u *undo) forgetCopy(a *journal.Action, now *journal.State) error {
 }
 
 // rootDir gives the root that an action is in.
-func (u *undo) rootDir(a *journal.Action) (int, error) {
+func (u *actor) rootDir(a *journal.Action) (int, error) {
 	for i := range u.roots {
 		if pathname.Within(string(a.Path), u.roots[i].Path) {
 			return u.roots[i].FD, nil
@@ -136,7 +136,7 @@ func (u *undo) rootDir(a *journal.Action) (int, error) {
 }
 
 // fromPark puts back what had to stay in its root.
-func (u *undo) fromPark(dir int, name string, a *journal.Action) (parked bool, err error) {
+func (u *actor) fromPark(dir int, name string, a *journal.Action) (parked bool, err error) {
 	if !a.Parks() || len(a.Temp) == 0 {
 		return false, nil
 	}
@@ -156,7 +156,7 @@ func (u *undo) fromPark(dir int, name string, a *journal.Action) (parked bool, e
 }
 
 // moveIn moves an object to a name of a tree, which is free.
-func (u *undo) moveIn(objects int, number string, dir int, name string, a *journal.Action, what *journal.State) error {
+func (u *actor) moveIn(objects int, number string, dir int, name string, a *journal.Action, what *journal.State) error {
 	err := renameAway(objects, number, dir, name)
 	if err != unix.EXDEV || len(a.Temp) == 0 {
 		return err
@@ -241,7 +241,7 @@ func resumeSwap(dir int, name string, objects int, number string, a *journal.Act
 }
 
 // partly takes back what there is of a move that did not work.
-func (u *undo) partly(dir int, name string, a *journal.Action) error {
+func (u *reverser) partly(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -276,7 +276,7 @@ func (u *undo) partly(dir int, name string, a *journal.Action) error {
 	return nil
 }
 
-func (u *undo) partlyPut(dir int, name, away string, beside, stored *journal.State) error {
+func (u *reverser) partlyPut(dir int, name, away string, beside, stored *journal.State) error {
 	if beside.Kind != journal.Absent {
 		return disk.UnlinkAt(dir, away, 0)
 	}
@@ -391,7 +391,7 @@ func setMetaSynced(dir int, name string, st *journal.State) error {
 
 // crosses reports whether what is at a path is on another mount than the store, which
 // can only have a copy of it.
-func (p *present) crosses(path string) bool {
+func (p *looker) crosses(path string) bool {
 	dir, _, err := disk.ParentIn(p.roots, path)
 	if err != nil {
 		return false

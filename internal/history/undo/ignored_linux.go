@@ -9,7 +9,7 @@ import (
 
 // spared says whether some step left something at a path that no undo takes away,
 // as it is ignored.
-func (u *undo) spared(path string) bool {
+func (u *actor) spared(path string) bool {
 	if u.alone == nil {
 		u.alone = make(map[string]bool)
 		for _, st := range u.log.Known {
@@ -26,7 +26,7 @@ func (u *undo) spared(path string) bool {
 }
 
 // allSpared says whether nothing else than that lies in a directory.
-func (u *undo) allSpared(dir string) bool {
+func (u *actor) allSpared(dir string) bool {
 	names, err := disk.NamesIn(u.roots, dir)
 	for _, n := range names {
 		at := pathname.Join(dir, n)

@@ -20,54 +20,21 @@ import (
 // present is what there is now, for one decision: the relations as the last step left
 // them, compared with the trees. It implements [graph.Present].
 type present struct {
-	*relate.Relations
-	store   *store.Store
-	roots   []disk.Root
-	at      map[graph.Place]*seenAt
-	dirs    map[graph.Node]dirNow
-	nodes   map[graph.Node]*nodeNow
-	named   map[graph.Node][]graph.Place     // entries that were looked at, by what they lead to
-	rebound map[graph.Node]journal.ID        // inodes that nodes had by the records
-	objects map[journal.Object]journal.State // that were looked at
-	moved   map[graph.Node]bool              // what the transitions take from entries or lead them to, see standIns
-	born    []string                         // directories that the request's steps made
-	shared  []string                         // repositories among them that stay
-	whole   whole
-	failed  error // the first look that did not work
-}
-
-// seenAt is what is at an entry.
-type seenAt struct {
-	node  graph.Node
-	state journal.State
-}
-
-// dirNow is where a directory is.
-type dirNow struct {
-	path string
-	at   graph.Place
-	ok   bool // it is there
-}
-
-// nodeNow is what is known of a node that was looked at.
-type nodeNow struct {
-	names   []graph.Place
-	state   journal.State // of its inode; Absent where no name leads to it
-	anchor  journal.Object
-	anchors int
-	held    journal.State // of the anchor
-	content graph.Version
-	unmet   int
+	looker
+	moved  map[graph.Node]bool // what the transitions take from entries or lead them to, see standIns
+	born   []string            // directories that the request's steps made
+	shared []string            // repositories among them that stay
+	whole  whole
 }
 
 // lookAround looks at all that transitions speak of, and at what the whole request finds out of
 // place: a node may be found at an entry that it has no name by yet.
 func lookAround(s *store.Store, r *relate.Relations, roots []disk.Root, ts []graph.Transition, of whole) (*present, error) {
-	p := &present{
-		Relations: r, store: s, roots: roots, whole: of,
+	p := &present{whole: of, looker: looker{
+		Relations: r, store: s, roots: roots,
 		at: make(map[graph.Place]*seenAt), dirs: make(map[graph.Node]dirNow), nodes: make(map[graph.Node]*nodeNow),
 		named: make(map[graph.Node][]graph.Place), rebound: make(map[graph.Node]journal.ID), objects: make(map[journal.Object]journal.State),
-	}
+	}}
 	for again := true; again; again = p.foundSince() {
 		for i := range ts {
 			k := ts[i].Key
@@ -93,7 +60,7 @@ func lookAround(s *store.Store, r *relate.Relations, roots []disk.Root, ts []gra
 
 // foundSince forgets what was not found by way of directories that have been found at an
 // entry since: another program has moved them there.
-func (p *present) foundSince() bool {
+func (p *looker) foundSince() bool {
 	found := false
 	for n, d := range p.dirs {
 		found = found || !d.ok && len(p.named[n]) > 0 && p.Relations.Nodes[n].Root == ""
@@ -108,7 +75,7 @@ func (p *present) foundSince() bool {
 
 // dir says where a directory is now. One that was replaced by another is taken for
 // that, as long as its own inode is not known elsewhere.
-func (p *present) dir(n graph.Node) dirNow {
+func (p *looker) dir(n graph.Node) dirNow {
 	if d, known := p.dirs[n]; known {
 		return d
 	}
@@ -135,14 +102,14 @@ func (p *present) dir(n graph.Node) dirNow {
 
 // holds reports whether a directory is in one of the roots, or holds one that is a
 // file.
-func (p *present) holds(dir string) bool {
+func (p *looker) holds(dir string) bool {
 	return slices.ContainsFunc(p.roots, func(r disk.Root) bool {
 		return pathname.Within(dir, r.Path) || r.File != "" && pathname.Parent(r.Path) == dir
 	})
 }
 
 // path is what an entry is called now, "" where its directory is not there.
-func (p *present) path(at graph.Place) string {
+func (p *looker) path(at graph.Place) string {
 	if d := p.dir(at.Dir); d.ok {
 		return pathname.Join(d.path, at.Name)
 	}
@@ -150,7 +117,7 @@ func (p *present) path(at graph.Place) string {
 }
 
 // look1 looks at an entry; nil where its directory is not there.
-func (p *present) look1(at graph.Place) *seenAt {
+func (p *looker) look1(at graph.Place) *seenAt {
 	if s, known := p.at[at]; known {
 		return s
 	}
@@ -185,7 +152,7 @@ func (e *lookError) Error() string { return fmt.Sprintf("looking at %q: %v", e.p
 func (e *lookError) Unwrap() error { return e.err }
 
 // nodeOf gives the node that is found at an entry.
-func (p *present) nodeOf(at graph.Place, st *journal.State) graph.Node {
+func (p *looker) nodeOf(at graph.Place, st *journal.State) graph.Node {
 	n := p.Relations.Nodes[p.Entries[at]]
 	// A directory that the steps only went through has no inode in the records. They may call
 	// it gone by another name: another program had moved it here.
@@ -206,7 +173,7 @@ func (p *present) nodeOf(at graph.Place, st *journal.State) graph.Node {
 
 // sameAgain reports whether another file at an entry is the same to everybody: saved
 // once more as editors do, with the content that it had.
-func (p *present) sameAgain(n *relate.Node, at graph.Place, st *journal.State) bool {
+func (p *looker) sameAgain(n *relate.Node, at graph.Place, st *journal.State) bool {
 	if st.Kind != journal.File || n.State.Links != 1 || len(n.Names) != 1 || len(n.Anchors) > 0 ||
 		!journal.Interchangeable(st, &n.State) || !journal.SameXattrs(st, &n.State) {
 		return false
@@ -220,7 +187,7 @@ func (p *present) sameAgain(n *relate.Node, at graph.Place, st *journal.State) b
 }
 
 // bindNow takes an inode for a node that no record of its own names.
-func (p *present) bindNow(n *relate.Node, st *journal.State) {
+func (p *looker) bindNow(n *relate.Node, st *journal.State) {
 	state := n.State
 	p.Bind(n, st)
 	if state.ID != (journal.ID{}) {
@@ -232,7 +199,7 @@ func (p *present) bindNow(n *relate.Node, st *journal.State) {
 
 // elsewhere reports whether a directory is found at another entry that is known, or that was
 // looked at.
-func (p *present) elsewhere(n *relate.Node, but graph.Place) bool {
+func (p *looker) elsewhere(n *relate.Node, but graph.Place) bool {
 	for _, at := range slices.Concat(n.Names, p.named[n.Number]) {
 		if at != but {
 			if s := p.look1(at); s != nil && s.state.ID == n.ID {
@@ -244,7 +211,7 @@ func (p *present) elsewhere(n *relate.Node, but graph.Place) bool {
 }
 
 // Entry implements [graph.Present].
-func (p *present) Entry(at graph.Place) graph.Node {
+func (p *looker) Entry(at graph.Place) graph.Node {
 	s := p.look1(at)
 	if s == nil || s.node == 0 {
 		return 0
@@ -256,7 +223,7 @@ func (p *present) Entry(at graph.Place) graph.Node {
 }
 
 // now looks at a node by all names that are known.
-func (p *present) now(n graph.Node) *nodeNow {
+func (p *looker) now(n graph.Node) *nodeNow {
 	if x := p.nodes[n]; x != nil {
 		return x
 	}
@@ -300,7 +267,7 @@ func (p *present) now(n graph.Node) *nodeNow {
 
 // readHidden reads the attributes that the mode keeps from being read. Where that does
 // not work they stay unread.
-func (p *present) readHidden(x *nodeNow) {
+func (p *looker) readHidden(x *nodeNow) {
 	dir, name, err := disk.ParentIn(p.roots, p.path(x.names[0]))
 	if err != nil {
 		return
@@ -368,7 +335,7 @@ func (p *present) Meta(n graph.Node) map[string]string {
 var kindOfNode = map[journal.Kind]graph.Kind{journal.File: graph.File, journal.Dir: graph.Dir, journal.Symlink: graph.Symlink, journal.FIFO: graph.Special, journal.Socket: graph.Special}
 
 // Kind implements [graph.Present].
-func (p *present) Kind(n graph.Node) graph.Kind {
+func (p *looker) Kind(n graph.Node) graph.Kind {
 	if int(n) >= len(p.Relations.Nodes) {
 		return graph.Other
 	}
@@ -382,7 +349,7 @@ func (p *present) Kind(n graph.Node) graph.Kind {
 func (p *present) Reachable(dir graph.Node) bool { return p.dir(dir).ok }
 
 // Residents implements [graph.Present].
-func (p *present) Residents(dir graph.Node) []string {
+func (p *looker) Residents(dir graph.Node) []string {
 	d := p.dir(dir)
 	if !d.ok || !slices.ContainsFunc(p.roots, func(r disk.Root) bool { return pathname.Within(d.path, r.Path) }) {
 		return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // anchorsOf finds what the store has of the inode of a node.
-func (p *present) anchorsOf(n *relate.Node, x *nodeNow) {
+func (p *looker) anchorsOf(n *relate.Node, x *nodeNow) {
 	for _, o := range n.Anchors {
 		st := p.stored(o)
 		if st.Kind == journal.Absent || st.ID != n.ID {
@@ -37,7 +37,7 @@ func (p *present) anchorsOf(n *relate.Node, x *nodeNow) {
 }
 
 // stored is [store.Store.Stored], once for each object; a failure is told in the end.
-func (p *present) stored(o journal.Object) journal.State {
+func (p *looker) stored(o journal.Object) journal.State {
 	if st, known := p.objects[o]; known {
 		return st
 	}
@@ -51,7 +51,7 @@ func (p *present) stored(o journal.Object) journal.State {
 
 // contentNow is the version that a node has: a new one where another program has
 // changed it.
-func (p *present) contentNow(n *relate.Node, x *nodeNow) graph.Version {
+func (p *looker) contentNow(n *relate.Node, x *nodeNow) graph.Version {
 	if n.Root != "" {
 		return n.Content
 	}
@@ -76,7 +76,7 @@ func (p *present) contentNow(n *relate.Node, x *nodeNow) graph.Version {
 
 // isVersion reports whether a file has a version. Where only its time of change is
 // another, its names or its metadata may have changed: the content decides.
-func (p *present) isVersion(v *relate.Version, st *journal.State, x *nodeNow) bool {
+func (p *looker) isVersion(v *relate.Version, st *journal.State, x *nodeNow) bool {
 	was := &v.State
 	if st.Size != was.Size {
 		return false
@@ -98,7 +98,7 @@ func metaDiffers(a, b *journal.State) bool {
 }
 
 // sumNow gives the SHA-256 of a file that was looked at, "" where it cannot be read.
-func (p *present) sumNow(st *journal.State, x *nodeNow, like journal.Bytes) journal.Bytes {
+func (p *looker) sumNow(st *journal.State, x *nodeNow, like journal.Bytes) journal.Bytes {
 	if len(x.names) == 0 {
 		dir, err := p.store.ObjectsOf(x.anchor.Segment, false)
 		if err != nil {

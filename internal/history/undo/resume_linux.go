@@ -73,8 +73,7 @@ func resume(s *store.Store, w *writer.UndoWriter, st *steplog.Step, l *store.Log
 		return 0, errors.New("the step that it takes back is missing")
 	}
 	of := l.Step(st.Begin.Of[0])
-	u := &undo{Store: s, log: l, w: w, step: of, roots: w.Roots(), resumed: true}
-	u.changes = make(map[journal.ID]bool)
+	u := &resumer{actor: actor{Store: s, log: l, w: w, roots: w.Roots(), resumed: true, changes: make(map[journal.ID]bool)}, of: of}
 	for i := range st.Plan {
 		if a := &st.Plan[i]; a.Verb == journal.Rewrite {
 			u.changes[a.State.ID] = true
@@ -105,14 +104,14 @@ func resume(s *store.Store, w *writer.UndoWriter, st *steplog.Step, l *store.Log
 
 // expected reports whether what is moved is what a plan found. Names and content reach
 // the disk in any order: a move may be lost of a file that was rewritten after it.
-func (u *undo) expected(now, found *journal.State) bool {
+func (u *actor) expected(now, found *journal.State) bool {
 	return journal.Same(now, found) || u.changes[now.ID] && now.ID == found.ID
 }
 
 // moveOn ends moves to the store that a loss of power left in directories which were
 // moved by then: the old name, or what is on its way to another file system.
-func (u *undo) moveOn(st *steplog.Step) error {
-	carried := steplog.Carriers(u.step.Posts())
+func (u *resumer) moveOn(st *steplog.Step) error {
+	carried := steplog.Carriers(u.of.Posts())
 	for i := range st.Plan {
 		a := &st.Plan[i]
 		at := carried(string(a.Path))
@@ -137,7 +136,7 @@ func (u *undo) moveOn(st *steplog.Step) error {
 }
 
 // dropMoved ends the way of something to the store.
-func (u *undo) dropMoved(dir int, a *journal.Action) error {
+func (u *resumer) dropMoved(dir int, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -159,7 +158,7 @@ func (u *undo) dropMoved(dir int, a *journal.Action) error {
 }
 
 // dropTaken takes the old name away from what goes to the store, and is there or not.
-func (u *undo) dropTaken(dir int, name string, a *journal.Action) error {
+func (u *resumer) dropTaken(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err

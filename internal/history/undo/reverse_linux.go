@@ -13,7 +13,7 @@ import (
 
 // reverse takes back the first done actions of a plan. part says that the next
 // one did not work, and may have left something.
-func (u *undo) reverse(p *Plan, done int, part bool) error {
+func (u *reverser) reverse(p *Plan, done int, part bool) error {
 	before := met{make(map[string]*journal.State, len(p.records.Pre)), make(map[journal.ID]*journal.State, len(p.records.Pre))}
 	for i := range p.records.Pre {
 		st := &p.records.Pre[i].State
@@ -44,7 +44,7 @@ type met struct {
 }
 
 // reversePart takes back an action that did not work.
-func (u *undo) reversePart(a *journal.Action, before met) error {
+func (u *reverser) reversePart(a *journal.Action, before met) error {
 	switch a.Verb {
 	case journal.Rewrite:
 		return u.reverseOne(a, before)
@@ -78,7 +78,7 @@ func (u *undo) reversePart(a *journal.Action, before met) error {
 
 // reverseParents gives directories their times back, after all that was done in
 // them.
-func (u *undo) reverseParents(p *Plan) error {
+func (u *reverser) reverseParents(p *Plan) error {
 	for _, at := range slices.Backward(slices.Sorted(maps.Keys(p.parents))) {
 		st := p.parents[at]
 		if st.Kind != journal.Dir {
@@ -97,7 +97,7 @@ func (u *undo) reverseParents(p *Plan) error {
 	return nil
 }
 
-func (u *undo) reverseOne(a *journal.Action, before met) error {
+func (u *reverser) reverseOne(a *journal.Action, before met) error {
 	dir, name, err := u.entry(a)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (u *undo) reverseOne(a *journal.Action, before met) error {
 	return nil
 }
 
-func (u *undo) reverseMove(dir int, name string, a *journal.Action) error {
+func (u *reverser) reverseMove(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (u *undo) reverseMove(dir int, name string, a *journal.Action) error {
 
 // unwrite gives a file of several names what was kept of it before it was
 // rewritten, if it was.
-func (u *undo) unwrite(dir int, name string, a *journal.Action) error {
+func (u *reverser) unwrite(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.To)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (u *undo) unwrite(dir int, name string, a *journal.Action) error {
 
 // undrop gives a file a name again that was dropped, as it had another one then, or a
 // link in the store.
-func (u *undo) undrop(dir int, name string, a *journal.Action) error {
+func (u *reverser) undrop(dir int, name string, a *journal.Action) error {
 	var from int
 	var old string
 	var err error

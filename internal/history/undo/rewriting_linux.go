@@ -14,7 +14,7 @@ import (
 // it: each byte is that of its former content, which is kept, or of the new one, or
 // zero, as a loss of power leaves what was not on the disk yet. Anything else another
 // program has written since.
-func (u *undo) rewriting(dir int, name string, kept int, number string, a *journal.Action) (bool, error) {
+func (u *actor) rewriting(dir int, name string, kept int, number string, a *journal.Action) (bool, error) {
 	now, err := openPlain(dir, name)
 	if err != nil {
 		return false, err

@@ -16,7 +16,7 @@ import (
 // editedMeanwhile keeps a copy beside of what an undo has restored and another program
 // has written to, or replaced, since: the undo is about to take it back. What it restores
 // has the time that it had before the step.
-func (u *undo) editedMeanwhile(a *journal.Action) error {
+func (u *reverser) editedMeanwhile(a *journal.Action) error {
 	switch a.Verb {
 	case journal.Put, journal.Swap, journal.Rewrite, journal.Empty, journal.Duplicate:
 	default:
@@ -54,7 +54,7 @@ func (u *undo) editedMeanwhile(a *journal.Action) error {
 }
 
 // places notes what the undo puts at a path.
-func (u *undo) places(a *journal.Action, st *journal.State) {
+func (u *actor) places(a *journal.Action, st *journal.State) {
 	if u.placed == nil {
 		u.placed = make(map[string]int64)
 	}
@@ -62,7 +62,7 @@ func (u *undo) places(a *journal.Action, st *journal.State) {
 }
 
 // withBesides adds to an error what editedMeanwhile has kept.
-func (u *undo) withBesides(err error) error {
+func (u *reverser) withBesides(err error) error {
 	if len(u.besides) == 0 {
 		return err
 	}
@@ -70,7 +70,7 @@ func (u *undo) withBesides(err error) error {
 }
 
 // starts notes when the first change of an undo is made.
-func (u *undo) starts() {
+func (u *reverser) starts() {
 	if u.began == 0 {
 		u.began = time.Now().UnixNano()
 	}

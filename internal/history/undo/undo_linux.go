@@ -19,36 +19,52 @@ import (
 
 // undo is one request under way.
 type undo struct {
-	*store.Store
-	log      *store.Log
-	req      Request
-	w        *writer.UndoWriter
+	reverser
 	steps    []*steplog.Step // newest first
 	set      map[uint64]bool
 	next     uint64
-	roots    []disk.Root
 	did      []did
 	step     *steplog.Step
-	resumed  bool            // after a crash: some of it is done
-	alone    map[string]bool // what steps left that no undo takes away; nil before it is asked for
-	losing   bool            // something does not come back
-	refused  error           // nothing is done, as no mode says what is to become of what is in the way
+	losing   bool  // something does not come back
+	refused  error // nothing is done, as no mode says what is to become of what is in the way
 	known    *relate.Relations
 	changed  map[uint64][]graph.Transition // by step
 	repos    *repositories
 	only     *decided            // on the only step of the request, as it was looked at first
-	parted   map[journal.ID]bool // see moveOut: whether it has other names
-	changes  map[journal.ID]bool // resumed: what the plan rewrites; it may have begun to
 	left     map[graph.Node]bool // died in this request and live on by names that are not known
-	began    int64               // the first change, in nanoseconds since 1970
-	placed   map[string]int64    // the time of what was moved to a path
-	besides  []string            // see editedMeanwhile
 	whole    whole
 	promised *graph.Decision // on all steps together, before any is taken back
 }
 
+// actor carries out the actions of a plan.
+type actor struct {
+	*store.Store
+	log     *store.Log
+	req     Request
+	w       *writer.UndoWriter
+	roots   []disk.Root
+	resumed bool                // after a crash: some of it is done
+	alone   map[string]bool     // what steps left that no undo takes away; nil before it is asked for
+	parted  map[journal.ID]bool // see moveOut: whether it has other names
+	changes map[journal.ID]bool // resumed: what the plan rewrites; it may have begun to
+	placed  map[string]int64    // the time of what was moved to a path
+}
+
+// resumer goes on with a plan after a crash.
+type resumer struct {
+	actor
+	of *steplog.Step // that the plan takes back
+}
+
+// reverser takes actions back that an actor has carried out, where a later one fails.
+type reverser struct {
+	actor
+	began   int64    // the first change, in nanoseconds since 1970
+	besides []string // see editedMeanwhile
+}
+
 func newUndo(s *store.Store, l *store.Log, req Request) (*undo, error) {
-	u := &undo{Store: s, log: l, req: req, set: make(map[uint64]bool)}
+	u := &undo{reverser: reverser{actor: actor{Store: s, log: l, req: req}}, set: make(map[uint64]bool)}
 	for _, n := range req.Steps {
 		st := l.Step(n)
 		if st == nil {
