@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/broker/caller"
+	"carrel/internal/broker/ownfs"
 )
 
 // Call is one stopped system call: struct seccomp_notif of linux/seccomp.h.
@@ -219,43 +220,38 @@ func (w *worker) rest() {
 // becomeHands gives the thread a umask of its own and takes every capability
 // from it: it acts with what the user may do and nothing else.
 func (w *worker) becomeHands() error {
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
-		return fmt.Errorf("separating a thread's umask: %w", err)
-	}
-	w.umask = unix.Umask(0o077)
-	unix.Umask(w.umask)
-	w.ownUmask = w.umask
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	_, _, e := unix.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
 	if e != 0 {
 		return fmt.Errorf("dropping a thread's capabilities: %w", e)
 	}
-	return nil
+	var err error
+	w.fs, err = ownfs.Separate()
+	return err
 }
 
 // worker is one thread's state; call is the one that it is answering.
 type worker struct {
-	b        *Broker
-	trap     Trap
-	call     Call
-	away     bool         // the caller has a root or mounts of its own
-	late     bool         // retrying, see Broker.later
-	single   bool         // no other worker acts meanwhile
-	decides  bool         // and that was asked for, see Verdict.Alone
-	wait     func(func()) // see Change.Wait
-	dirs     directories
-	granted  granted                // see quick
-	recent   *recent                // of the call that it is answering
-	kept     atomic.Pointer[recent] // between calls
-	umask    int                    // what the thread has now
-	ownUmask int                    // and what it began with
-	procs    caller.Threads
-	rested   time.Time
-	state    atomic.Int32
-	calls    atomic.Uint64
-	memory   caller.Memory
-	link     [caller.PathMax]byte
+	b       *Broker
+	trap    Trap
+	call    Call
+	away    bool         // the caller has a root or mounts of its own
+	late    bool         // retrying, see Broker.later
+	single  bool         // no other worker acts meanwhile
+	decides bool         // and that was asked for, see Verdict.Alone
+	wait    func(func()) // see Change.Wait
+	dirs    directories
+	granted granted                // see quick
+	recent  *recent                // of the call that it is answering
+	kept    atomic.Pointer[recent] // between calls
+	fs      *ownfs.Context
+	procs   caller.Threads
+	rested  time.Time
+	state   atomic.Int32
+	calls   atomic.Uint64
+	memory  caller.Memory
+	link    [caller.PathMax]byte
 }
 
 // drop lets go of what the worker has pinned.
@@ -263,6 +259,9 @@ func (w *worker) drop() {
 	w.release()
 	w.dirs.drop()
 	w.procs.Drop()
+	if w.fs != nil {
+		w.fs.Close()
+	}
 }
 
 // handler carries a call out. It returns the value for the caller, or an errno;

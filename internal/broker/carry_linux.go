@@ -138,7 +138,7 @@ func (w *worker) mkdirAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, w.make(&p, &Change{Op: OpMkdir}, func() error { return unix.Mkdirat(p.dir, p.name, mode) })
+	return 0, w.make(&p, &Change{Op: OpMkdir}, func() error { return w.fs.Mkdirat(p.dir, p.name, mode) })
 }
 
 // make makes a new name. Where there is something, nothing is decided, recorded
@@ -169,7 +169,7 @@ func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, w.make(&p, &Change{Op: OpMknod}, func() error { return unix.Mknodat(p.dir, p.name, mode&^(unix.S_ISUID|unix.S_ISGID), 0) })
+	return 0, w.make(&p, &Change{Op: OpMknod}, func() error { return w.fs.Mknodat(p.dir, p.name, mode&^(unix.S_ISUID|unix.S_ISGID)) })
 }
 
 func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error) {

@@ -12,8 +12,8 @@ import (
 // call is likely to ask again.
 func (w *worker) dirPath(d *directory) (string, error) {
 	if w.dirs.in != d {
-		if unix.Fchdir(d.fd) != nil {
-			return w.fdPath(d.fd) // one that may not be searched
+		if !w.fs.Own() || unix.Fchdir(d.fd) != nil {
+			return w.fdPath(d.fd) // one that may not be searched, or all threads would go there
 		}
 		w.dirs.in = d
 	}

@@ -230,7 +230,7 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 			if v.Vet != nil {
 				flags = flags&^(unix.O_ACCMODE|unix.O_APPEND) | unix.O_RDWR
 			}
-			fd, err = w.withRoom(func() (int, error) { return unix.Openat(dir, p.name, flags, r.mode&^(unix.S_ISUID|unix.S_ISGID)) })
+			fd, err = w.withRoom(func() (int, error) { return w.fs.Openat(dir, p.name, flags, r.mode&^(unix.S_ISUID|unix.S_ISGID)) })
 			return err
 		})
 		if err != nil {
@@ -367,7 +367,7 @@ func (w *worker) makeUnnamed(r *request, o *object) (int64, error) {
 			return err
 		}
 		return w.withUmask(func() (err error) {
-			fd, err = unix.Openat(dir, ".", r.flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, r.mode&^(unix.S_ISUID|unix.S_ISGID))
+			fd, err = w.fs.Openat(dir, ".", r.flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, r.mode&^(unix.S_ISUID|unix.S_ISGID))
 			return err
 		})
 	})

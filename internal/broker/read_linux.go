@@ -156,7 +156,7 @@ func (w *worker) readNewFile(r *request) (int64, error) {
 	}
 	fd := -1
 	err = w.withUmask(func() (err error) {
-		fd, err = unix.Openat(parent, name, r.flags|unix.O_EXCL|unix.O_CLOEXEC, r.mode) // exclusive: no link is followed
+		fd, err = w.fs.Openat(parent, name, r.flags|unix.O_EXCL|unix.O_CLOEXEC, r.mode) // exclusive: no link is followed
 		return err
 	})
 	if err == unix.EEXIST {

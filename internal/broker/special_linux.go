@@ -70,11 +70,7 @@ func (w *worker) bindAt(socket int, p *place, text string) error {
 		}
 	}
 	w.dirs.in = nil
-	if err := unix.Fchdir(p.dir); err != nil {
-		return err
-	}
-	// "./": the wrapper would take an "@" at the start for an abstract name.
-	return w.withUmask(func() error { return unix.Bind(socket, &unix.SockaddrUnix{Name: "./" + p.name}) })
+	return w.withUmask(func() error { return w.fs.BindAt(socket, p.dir, p.name) })
 }
 
 func cString(b []byte) string {

@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -17,6 +18,7 @@ type engine struct {
 	name    sandbox.Engine
 	program string // with its version, for another's program
 	why     string
+	refused error // the system's answer to our own namespaces, where that is why
 }
 
 func (e engine) String() string {
@@ -61,13 +63,33 @@ func (p *Decision) EngineHolds() error {
 	var not, right []string
 	for _, r := range refused {
 		not = append(not, fmt.Sprintf("%s %s (%s)", r.Dimension, r.Subject, r.Why))
-		right = append(right, r.Right)
+		right = append(right, rightHere(p, r))
 	}
 	first := refused[0]
 	if !p.NoWalls() {
-		right = append(right, "or, so that carrel makes the walls itself, see `carrel doctor`")
+		right = append(right, "or, so that carrel makes the walls itself, "+namespacesHere(p.engine.refused))
 	}
 	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: first.Subject, Rule: string(first.Dimension), Source: p.Reason(first.Dimension).Source.String(),
 		Message: fmt.Sprintf("engine %s, cannot hold: %s", p.engine, strings.Join(not, "; ")),
 		Hint:    strings.Join(right, "; ")}
+}
+
+// rightHere is what a refusal of a decision says would be right, on this machine.
+func rightHere(p *Decision, r sandbox.Refusal) string {
+	switch _, asUser := hostfacts.Container(); {
+	case r.Dimension == sandbox.DimUser && p.engine.refused != nil && asUser != "":
+		return asUser
+	case r.Dimension == policy.DimFiles && p.Engine() == sandbox.EngineLandlock && !p.History():
+		return r.Right + "; or leave --history off out: what is protected is then kept by what records the changes"
+	}
+	return r.Right
+}
+
+// namespacesHere says what gives carrel namespaces of its own, where these were refused.
+func namespacesHere(refused error) string {
+	const doctor = "see `carrel doctor`"
+	if opened, _ := hostfacts.Container(); opened != "" && refused != nil {
+		return opened + "; " + doctor
+	}
+	return doctor
 }

@@ -38,6 +38,7 @@ func (p *Decision) ChooseEngine(refused error) error {
 		return nil
 	default:
 		p.engine.why = fmt.Sprintf("because the system refuses carrel namespaces of its own (%v)", refused)
+		p.engine.refused = refused
 	}
 	found, err := sandbox.FindBubblewrap()
 	switch {
@@ -76,6 +77,9 @@ func (p *Decision) lastEngine(refused, bubblewrap error) error {
 	hint := "run `carrel doctor` to see what this machine can hold"
 	if h := (*advice.Error)(nil); errors.As(ExplainSetup(refused), &h) {
 		hint = h.Hint
+	}
+	if opened, _ := hostfacts.Container(); opened != "" {
+		hint = opened + "; " + hint
 	}
 	return &advice.Error{Err: fmt.Errorf("no engine can make walls here: namespaces: %w; bubblewrap: %w; landlock: %w", refused, bubblewrap, none), Hint: hint}
 }

@@ -14,6 +14,7 @@ const (
 	CauseSwitch    Cause = "userns-switch"          // kernel.unprivileged_userns_clone is 0
 	CauseAppArmor  Cause = "apparmor"               // kernel.apparmor_restrict_unprivileged_userns is 1
 	CauseSecurity  Cause = "security-module"        // another rule of AppArmor, SELinux and their like
+	CauseRoot      Cause = "root"                   // root asks, whom the engine that is left does not hold
 	CauseContainer Cause = "container"              // what the container we are in forbids
 	CauseFilter    Cause = "syscall-filter"         // a seccomp filter around us
 	CauseNested    Cause = "inside-carrel"          // our own walls

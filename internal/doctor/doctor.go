@@ -49,7 +49,7 @@ func Examine(m *Machine) Report {
 	r := Report{Format: Format, Ready: true, Checks: []Check{
 		p.kernel(), p.userNamespaces(), p.otherNamespaces(), p.networkNamespace(),
 		p.mountAPI(), p.proc(), p.filter(), p.history(), p.memory(),
-		p.landlock(), p.overlay(), p.cgroups(), p.state(), p.space(), p.noexec(),
+		p.landlock(), withoutNamespaces(p), p.overlay(), p.cgroups(), p.state(), p.space(), p.noexec(),
 		p.surroundings(), p.terminal(), p.opener(), p.virtualDisplay(),
 	}}
 	for _, c := range r.Checks {

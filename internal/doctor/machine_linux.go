@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carrel/internal/dirlist"
+	"carrel/internal/incontainer"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
@@ -35,7 +36,7 @@ func This(getenv func(string) string, state string) *Machine {
 		Read: readSetting, Find: findProgram,
 		Exists:    func(p string) bool { _, err := os.Lstat(p); return err == nil },
 		Locked:    rootsAlone,
-		First:     inFirstNamespaces,
+		First:     incontainer.InFirstNamespaces,
 		Namespace: makeNamespaces,
 		Memory:    readMemory,
 		Landlock:  landlock.ABI,
@@ -86,17 +87,6 @@ func rootsAlone(path string) bool {
 			return at == "/"
 		}
 	}
-}
-
-// inFirstNamespaces goes by the numbers that the kernel gives its first ones, see
-// linux/proc_ns.h. A container has at least one of these to itself.
-func inFirstNamespaces() bool {
-	for kind, number := range map[string]string{"ipc": "4026531839", "uts": "4026531838", "user": "4026531837", "pid": "4026531836"} {
-		if to, err := os.Readlink("/proc/self/ns/" + kind); err != nil || to != kind+":["+number+"]" {
-			return false
-		}
-	}
-	return true
 }
 
 func tryCgroup(controller string) error {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"carrel/internal/incontainer"
 )
 
 // userLimit is what a limit is set to that was zero: most machines have more.
@@ -19,6 +21,32 @@ func (p *patient) userNamespaces() Check {
 	p.noUser = true
 	return c.refused(Missing, err, "carrel has no walls of its own; engines bubblewrap and landlock hold some policies, and less").with(p.namespaceRemedy(err, User))
 }
+
+// withoutNamespaces says what is left where there are none.
+func withoutNamespaces(p *patient) Check {
+	c := Check{ID: "without-namespaces", Name: "walls without namespaces", Status: OK, Found: "not needed"}
+	if !p.noUser && !p.noMounts {
+		return c
+	}
+	abi, err := p.Landlock()
+	switch {
+	case err != nil:
+		c.Status, c.Found = Missing, "engine landlock takes Landlock, which cannot be asked for"
+		return c
+	case abi < 6:
+		c.Status, c.Found, c.Means = Missing, fmt.Sprintf("engine landlock takes Landlock ABI 6, and this is %d", abi), noEngine
+		return c.with(p.newerKernel(floorScopes))
+	case p.UID == 0:
+		c.Status, c.Found, c.Means = Missing, "engine landlock does not hold root", noEngine
+		return c.with(remedy{cause: CauseRoot, fix: incontainer.AsUser(p.container())})
+	}
+	c.Found = "engine landlock holds commands of this user, with the history and undo"
+	c.Status = Weak
+	c.Means = "no filtered and no local network, no desktop, no Unix sockets, no /tmp; names and sizes of files outside can be asked for"
+	return c
+}
+
+const noEngine = "no command can run behind walls, unless bubblewrap makes some"
 
 // otherNamespaces tries the kinds together, and apart only where that fails.
 func (p *patient) otherNamespaces() Check {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"carrel/internal/incontainer"
 )
 
 // nested says whether we run behind carrel's own walls.
@@ -13,24 +15,12 @@ func (m *Machine) nestedRemedy() remedy {
 	return remedy{cause: CauseNested, fix: "start the outer workspace with --nested full --history off"}
 }
 
-// container names what we run in, "" for none that is known. A machine that was
-// made from a container's image has its marks, and is none.
-func (m *Machine) container() string {
-	switch {
-	case m.First():
-		return m.Getenv("container")
-	case m.Exists("/run/.containerenv"):
-		return "podman"
-	case m.Getenv("KUBERNETES_SERVICE_HOST") != "":
-		return "kubernetes"
-	case m.Exists("/.dockerenv"):
-		return "docker"
-	}
-	if kind, err := m.Read("/run/systemd/container"); err == nil {
-		return strings.TrimSpace(kind)
-	}
-	return m.Getenv("container")
+func factsOf(m *Machine) incontainer.Facts {
+	return incontainer.Facts{Getenv: m.Getenv, Read: m.Read, Exists: m.Exists, First: m.First}
 }
+
+// container names what we run in, "" for none that is known.
+func (m *Machine) container() string { return factsOf(m).Kind() }
 
 // wsl is the version of the Windows Subsystem for Linux that we run in, 0 for
 // none. The first has no Linux kernel and says 4.4 for ever.
@@ -82,23 +72,7 @@ func (m *Machine) filtered() bool {
 // containerRemedy is what lets walls be built inside a container. The container
 // itself becomes weaker by it, which is said.
 func (m *Machine) containerRemedy() remedy {
-	const weaker = ". These open the container's own walls further"
-	r := remedy{cause: CauseContainer}
-	switch m.container() {
-	case "docker":
-		r.fix = "start the container with: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined" + weaker + " (--cap-add and --privileged are not needed)"
-	case "podman":
-		r.fix = "start the container with: podman run --security-opt seccomp=unconfined --security-opt unmask=ALL --security-opt label=disable" + weaker + " (--cap-add and --privileged are not needed)"
-	case "kubernetes":
-		r.fix = "in the pod: spec.hostUsers: false, and in the container's securityContext: procMount: Unmasked, seccompProfile.type: Unconfined, appArmorProfile.type: Unconfined" + weaker
-	case "lxc", "lxc-libvirt":
-		r.fix = "outside, for the container NAME: lxc config set NAME security.nesting true && lxc restart NAME (Incus: incus instead of lxc; plain LXC: lxc.include = /usr/share/lxc/config/nesting.conf)" + weaker
-	case "systemd-nspawn":
-		r.fix = "start the container with: systemd-nspawn --system-call-filter='@mount @keyring bpf' --private-users=pick" + weaker
-	default:
-		r.fix = "let the container make user namespaces and mount procfs: no seccomp profile, nothing mounted over /proc" + weaker
-	}
-	return r
+	return remedy{cause: CauseContainer, fix: incontainer.Opened(m.container())}
 }
 
 func (p *patient) surroundings() Check {
@@ -114,10 +88,15 @@ func (p *patient) surroundings() Check {
 		r, _ := p.otherKernel()
 		c.Status, c.Found, c.Means = Weak, "gVisor", "its kernel has not all that walls are made of"
 		return c.with(r)
+	case kind == incontainer.Kubernetes:
+		c.Found = "Kubernetes pod"
 	case kind != "":
 		c.Found = kind + " container"
 	case p.wsl() == 2:
 		c.Found = "Windows Subsystem for Linux 2"
+	}
+	if runner := factsOf(p.Machine).Runner(); runner != "" {
+		c.Found += ", in " + runner
 	}
 	if label := p.confinedBy(); label != "" {
 		c.Found += fmt.Sprintf(", confined by the AppArmor profile %q", label)

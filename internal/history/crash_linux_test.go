@@ -111,14 +111,30 @@ func step(at int) int {
 	return 1 + at/2
 }
 
-// places are a root and a store on one file system, and on two.
+// places are a root and a store on one file system, on two, and on one that is
+// mounted twice.
 func places(t *testing.T) map[string]*place {
 	one, two := memory(t), memory(t)
 	a, b := 1, 1
 	if os.Getenv("CARREL_SOAK") != "1" {
 		a, b = 3, 7
 	}
-	return map[string]*place{"one file system": {one, one, rand.IntN(a), a}, "two": {one, two, rand.IntN(b), b}}
+	return map[string]*place{"one file system": {one, one, rand.IntN(a), a}, "two": {one, two, rand.IntN(b), b},
+		"one, mounted twice": {one, again(t, one), rand.IntN(3 * b), 3 * b}}
+}
+
+// again mounts a directory at another place, too: nothing can be moved between the two.
+func again(t *testing.T, at string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(at, dir, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
 }
 
 // desk makes a desk there.

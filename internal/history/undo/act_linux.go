@@ -266,14 +266,15 @@ func (u *actor) take(dir int, name string, a *journal.Action) error {
 	if there.Kind != journal.Absent {
 		return disk.ErrChanged
 	}
-	if err := u.moveOut(dir, name, objects, number, a); err != nil {
-		if err == unix.ENOENT {
-			return disk.ErrChanged
-		}
+	moved, err := u.moveOut(dir, name, objects, number, a)
+	switch {
+	case err == unix.ENOENT:
+		return disk.ErrChanged
+	case err != nil || !moved:
 		return err
 	}
 	now, err := disk.StateAt(objects, number, 0)
-	if err == nil && a.State.Kind != journal.Absent && !u.expected(&now, &a.State) && now.ID.Dev == a.State.ID.Dev {
+	if err == nil && a.State.Kind != journal.Absent && !u.expected(&now, &a.State) {
 		err = errors.Join(disk.ErrChanged, putBack(objects, number, dir, name))
 	}
 	return err
@@ -328,9 +329,15 @@ func (u *actor) swap(dir int, name string, a *journal.Action) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case journal.Same(&kept, &a.State), u.resumed && !journal.Same(&now, &a.State) && kept.ID.Dev != now.ID.Dev && journal.Like(&kept, &a.State):
+	if journal.Same(&kept, &a.State) {
 		return nil // done already
+	}
+	if u.resumed && !journal.Same(&now, &a.State) && journal.Like(&kept, &a.State) {
+		if copied, err := mountedApart(dir, objects); err != nil || copied {
+			return err // done already
+		}
+	}
+	switch {
 	case kept.Kind != journal.File, a.Holds > 0 && kept.Size != a.Holds-1:
 		return errMissing
 	case !journal.Same(&now, &a.State):

@@ -20,18 +20,19 @@ import (
 // tempOf is the name of an object that is being copied.
 func tempOf(o journal.Object) string { return journal.TempPrefix + journal.ObjectName(o.Number) }
 
-// moveOut moves a name of a tree to the store, where nothing of its name may be.
-func (u *actor) moveOut(dir int, name string, objects int, number string, a *journal.Action) error {
-	err := renameAway(dir, name, objects, number)
+// moveOut moves a name of a tree to the store, where nothing of its name may be. moved is
+// false where it could only be copied there, of what was compared before, or parked.
+func (u *actor) moveOut(dir int, name string, objects int, number string, a *journal.Action) (moved bool, err error) {
+	err = renameAway(dir, name, objects, number)
 	if err != unix.EXDEV || len(a.Temp) == 0 {
-		return err
+		return err == nil, err
 	}
 	away := string(a.Temp)
 	if a.Parks() {
-		return u.park(dir, name, a)
+		return false, u.park(dir, name, a)
 	}
 	if err := disk.RenameNew(dir, name, dir, away); err != nil {
-		return err
+		return false, err
 	}
 	now, err := disk.StateAt(dir, away, 0)
 	if err == nil && a.State.Kind != journal.Absent && !u.expected(&now, &a.State) {
@@ -41,13 +42,13 @@ func (u *actor) moveOut(dir int, name string, objects int, number string, a *jou
 		err = copyAny(dir, away, objects, number, away)
 	}
 	if err != nil {
-		return errors.Join(err, putBack(dir, away, dir, name))
+		return false, errors.Join(err, putBack(dir, away, dir, name))
 	}
 	if u.parted == nil {
 		u.parted = make(map[journal.ID]bool)
 	}
 	u.parted[now.ID] = now.Kind == journal.File && now.Links > 1
-	return disk.UnlinkAt(dir, away, 0)
+	return false, disk.UnlinkAt(dir, away, 0)
 }
 
 // park moves what must stay what it is to its root, under a name of its own.
@@ -106,20 +107,20 @@ func (u *actor) taken(dir int, name string, a *journal.Action, stored bool) (don
 	}
 	now, err := disk.StateAt(dir, name, 0)
 	if err == nil && stored && a.State.Kind != journal.Absent && now.ID == a.State.ID {
-		return false, u.forgetCopy(a, &now)
+		return false, u.forgetCopy(dir, a)
 	}
 	return stored || now.ID != a.State.ID, err // done, and put where it belongs
 }
 
 // forgetCopy removes the copy of what is in its place again: a loss of power took
 // that back on its file system, and not on the store's.
-func (u *actor) forgetCopy(a *journal.Action, now *journal.State) error {
+func (u *actor) forgetCopy(dir int, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(objects)
-	if copied, err := disk.StateAt(objects, number, 0); err != nil || copied.ID.Dev == now.ID.Dev {
+	if apart, err := mountedApart(dir, objects); err != nil || !apart {
 		return err
 	}
 	return disk.UnlinkAt(objects, number, 0)
@@ -397,10 +398,20 @@ func (p *looker) crosses(path string) bool {
 		return false
 	}
 	defer unix.Close(dir)
+	apart, err := mountedApart(dir, p.store.FD())
+	return err == nil && apart
+}
+
+// mountedApart reports whether nothing can be moved from one directory to another: what is
+// on one file system can be mounted twice.
+func mountedApart(dir, store int) (bool, error) {
 	here, at, err := disk.MountedAt(dir, "", 0)
-	kept, in, e := disk.MountedAt(p.store.FD(), "", 0)
+	if err != nil {
+		return false, err
+	}
+	kept, in, err := disk.MountedAt(store, "", 0)
 	if at == 0 || in == 0 {
 		at, in = here.ID.Dev, kept.ID.Dev
 	}
-	return err == nil && e == nil && at != in
+	return at != in, err
 }

@@ -173,7 +173,8 @@ func (u *resumer) dropTaken(dir int, name string, a *journal.Action) error {
 		return err
 	}
 	if stored.Kind == journal.Absent {
-		return u.moveOut(dir, name, objects, number, a)
+		_, err := u.moveOut(dir, name, objects, number, a)
+		return err
 	}
 	return clearAway(dir, name)
 }

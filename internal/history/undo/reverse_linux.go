@@ -176,7 +176,8 @@ func (u *reverser) reverseMove(dir int, name string, a *journal.Action) error {
 		if a.State.Kind == journal.Dir {
 			back.State.Kind = journal.Dir
 		}
-		return u.moveOut(dir, name, objects, number, &back)
+		_, err := u.moveOut(dir, name, objects, number, &back)
+		return err
 	}
 	now, err := disk.StateAt(dir, name, 0)
 	if err != nil {
