@@ -23,7 +23,7 @@ SOAKCOUNT ?= 5
 COUNTS ?=
 SKIPS ?= test/allowed-skips
 # Tests side by side in a package: most wait for processes and clocks much of their time.
-PARALLEL ?= $(shell echo $$(($$(nproc) + 1)))
+PARALLEL ?= $(shell echo $$(($$(nproc) * 2)))
 # make bench ONLY=history: one suite, printed and not kept.
 ONLY ?=
 
@@ -39,9 +39,10 @@ install: build
 # -count=1: run, never remember; the end-to-end tests depend on the machine.
 # -timeout: per package; a hang is reported with its stacks long before CI ends.
 # -json: the tally counts, and refuses skips whose reason is not listed.
+# -vet=off: `make lint` has all of vet. -ldflags: without what only debuggers read.
 test: setup
 	$(GO) build -o bin/tally ./internal/tally
-	$(GO) test -json -count=1 -timeout=75m -parallel=$(PARALLEL) ./... </dev/null | bin/tally -allow $(SKIPS) -counts "$(COUNTS)"
+	$(GO) test -json -count=1 -timeout=75m -vet=off -ldflags="-s -w" -parallel=$(PARALLEL) ./... </dev/null | bin/tally -allow $(SKIPS) -counts "$(COUNTS)"
 
 # What the tests use of the system, as root; anyone else is told the one command.
 setup:

@@ -42,6 +42,7 @@ func TestExplainTellsVariables(t *testing.T) {
 // installed, once also where the hooks are installed, and the user's settings and hooks
 // stay in force.
 func TestStepOfEachToolCall(t *testing.T) {
+	t.Parallel()
 	for _, installed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("installed %v", installed), func(t *testing.T) {
 			t.Parallel()

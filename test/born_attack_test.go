@@ -92,6 +92,7 @@ head() { mkdir -p $1/objects $1/refs; echo 'ref: refs/heads/main' > $1/HEAD; }
 // nothing of it, in it or in the project around it. Each attack is tried without walls
 // first: git has to fall for it there.
 func TestBornRepositoriesRunNothing(t *testing.T) {
+	t.Parallel()
 	for name, attack := range bornAttacks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,6 +29,7 @@ func (w *world) listedAfter(script string, flags ...string) (listed, born []stri
 // makes a repository run code is refused, whatever the repository is called, and what
 // leads to another is told of.
 func TestRepositoriesBornInside(t *testing.T) {
+	t.Parallel()
 	hook := "printf '#!/bin/sh\\necho EVIL\\n' > %; chmod +x %\n"
 	at := func(p string) string { return strings.ReplaceAll(hook, "%", p) }
 	for _, c := range []struct{ name, script, want string }{

@@ -16,7 +16,9 @@ import (
 // looked at, nor another name of it, reaches what is there afterwards. And a
 // mapping that outlives its opener is of a recorded path.
 func TestB10WhatOutlivesItsOpener(t *testing.T) {
-	hold(t, hostile{name: "a mapping in a child", want: "fine", body: program("broker_attacks_calls/a_mapping_in_a_child.py")})
+	t.Run("mapped", func(t *testing.T) {
+		hold(t, hostile{name: "a mapping in a child", want: "fine", body: program("broker_attacks_calls/a_mapping_in_a_child.py")})
+	})
 	eachPerson(t, func(t *testing.T, p person) {
 		a := hostile{name: "a configuration that was looked at", body: program("broker_attacks_calls/a_configuration_that_was_looked_at.py")}
 		for _, walls := range []bool{false, true} {
@@ -40,7 +42,6 @@ func TestB10WhatOutlivesItsOpener(t *testing.T) {
 // changes a call's registers or texts on its way. TestBrokerRacesAreRecorded has
 // threads that do so to themselves.
 func TestB6CallsThatChange(t *testing.T) {
-	t.Parallel()
 	tracer := program("broker_attacks_calls/tracer.py")
 	after := "ls -d .devcontainer 2>/dev/null | sed s/^/EVIL/"
 	hold(t,
@@ -51,14 +52,12 @@ func TestB6CallsThatChange(t *testing.T) {
 
 // TestB13CallersThatDie: numbers of dead callers name nobody else's paths.
 func TestB13CallersThatDie(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "callers killed while they are held", want: "fine", body: program("broker_attacks_calls/callers_killed_while_they_are_held.py")})
 }
 
 // TestB16UnreadableCallers: who is not dumpable is served all the same, also for
 // what its descriptors mean, which procfs hides from an ordinary user.
 func TestB16UnreadableCallers(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "not dumpable", want: "fine", after: "test -d by/undumpable && test -S by/sock && test -f by/moved && test -f by/second || echo EVIL", body: program("broker_attacks_calls/not_dumpable.py")})
 }
 
@@ -90,33 +89,28 @@ func TestB16HiddenPrograms(t *testing.T) {
 
 // TestB17Memory: a path that runs out of its memory is nobody's.
 func TestB17Memory(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "paths", want: "fine", body: program("broker_attacks_calls/paths.py"), after: "test ! -e abcdef || echo EVIL"})
 }
 
 // TestB29FreshPrograms: a program that was just written can be started.
 func TestB29FreshPrograms(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "write and start", want: "fine", body: program("broker_attacks_calls/write_and_start.py")})
 }
 
 // TestB14LooksWritable: what programs ask before they write.
 func TestB14LooksWritable(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "access and times", alone: true, want: "fine", body: program("broker_attacks_calls/access_and_times.py")},
 		hostile{name: "file systems", want: "in the project []\nelsewhere []", body: program("broker_attacks_calls/file_systems.py")})
 }
 
 // TestB20Signals: nothing happens twice. (Kernels before 5.19 have no broker.)
 func TestB20Signals(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "storm", want: "fine", body: program("broker_attacks_calls/storm.py")})
 }
 
 // TestB20Interrupted: EINTR means that nothing was done, and nobody sees one who
 // asked for calls to go on after a signal.
 func TestB20Interrupted(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "EINTR", want: "fine", never: "OTHER", body: program("broker_attacks_calls/eintr.py")})
 }
 
@@ -124,7 +118,6 @@ func TestB20Interrupted(t *testing.T) {
 // afterwards, with its call done once. A frozen control group cannot be shown
 // here: supervisor's own tests have one of version 2.
 func TestB21StoppedCallers(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "stop and go", want: "fine", body: program("broker_attacks_calls/stop_and_go.py")})
 }
 
@@ -136,13 +129,12 @@ func TestB22FullTables(t *testing.T) {
 // TestB23Floods: many threads and processes starve nobody. That the record has
 // a budget is for the history.
 func TestB23Floods(t *testing.T) {
-	hold(t, hostile{name: "threads", want: "fine", limit: 60e9, body: program("broker_attacks_calls/threads.py")},
+	holdAlone(t, hostile{name: "threads", want: "fine", limit: 60e9, body: program("broker_attacks_calls/threads.py")},
 		hostile{name: "forks", limit: 60e9, flags: []string{"--pids", "200"}, never: "SLOW", want: "fine", body: program("broker_attacks_calls/forks.py")})
 }
 
 // TestB24SecondListeners: refused, as is what would go around the filter.
 func TestB24SecondListeners(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "a second listener", canary: true, want: "EBUSY", never: "EVIL", body: program("broker_attacks_calls/a_second_listener.py")})
 }
 
@@ -167,20 +159,17 @@ func TestB26HostSockets(t *testing.T) {
 // other files, and may be made. A file system that folds case cannot be
 // mounted by everybody: workspace's own tests know what is decided there.
 func TestB27NamesWithoutCase(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "other letters", alone: true, after: "grep -q EVIL .git/config .vscode/tasks.json && echo EVIL; true", body: program("broker_attacks_calls/other_letters.py")})
 }
 
 // TestB5SocketsUnderSwitchedNames: bind goes where it was decided.
 func TestB5SocketsUnderSwitchedNames(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "a switched socket name", want: "fine", canary: true, after: "ls out/ | grep -E '^s[0-9]' | sed s/^/EVIL/ | head -3", body: program("broker_attacks_calls/a_switched_socket_name.py")})
 }
 
 // TestNewerOpensAreTheKernels: what the broker does not know is continued, and what
 // keeps it from changing anything is native.
 func TestNewerOpensAreTheKernels(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "a longer form", alone: true, want: "held held held", body: `def o(path, flags): return sys_(437, -100, path, ctypes.create_string_buffer(struct.pack('<QQQQ', flags, 0o600 if flags & os.O_CREAT else 0, 0, 0)), 32)
 r = [o(b'file', os.O_WRONLY), o(b'.vscode/tasks.json', os.O_RDWR), o(b'born', os.O_WRONLY | os.O_CREAT)]; say(*['held' if x in ('EACCES', 'EROFS', 'ENOSYS') else x for x in r])`})
 }

@@ -6,7 +6,7 @@ import "testing"
 
 // TestB9NobodyWaits: what blocks one caller blocks no other.
 func TestB9NobodyWaits(t *testing.T) {
-	hold(t,
+	holdAlone(t,
 		hostile{name: "no lease to wait for", want: "EPERM\n", body: `open('leased', 'w').close(); fd = os.open('leased', os.O_RDONLY)
 for how in (fcntl.F_RDLCK, fcntl.F_WRLCK): say(t(fcntl.fcntl, fd, fcntl.F_SETLEASE, how))`},
 		hostile{name: "a storm of renames under dots", want: "fine", never: "SLOW", limit: 30e9, body: program("broker_attacks_confuse/a_storm_of_renames_under_dots.py")},
@@ -15,7 +15,6 @@ for how in (fcntl.F_RDLCK, fcntl.F_WRLCK): say(t(fcntl.fcntl, fd, fcntl.F_SETLEA
 
 // TestB8NothingPrivilegedIsLeft: not by a caller with a root of its own either.
 func TestB8NothingPrivilegedIsLeft(t *testing.T) {
-	t.Parallel()
 	body := program("broker_attacks_confuse/nothing_privileged_is_left.py")
 	after := `find . -perm /6000 -type f -printf 'EVIL %p %m\n'; getcap -r . 2>/dev/null | sed s/^/EVIL/; true`
 	hold(t, hostile{name: "in a chroot", canary: true, flags: []string{"--nested", "userns"}, after: after, body: body},
@@ -26,7 +25,6 @@ func TestB8NothingPrivilegedIsLeft(t *testing.T) {
 // TestB15ByDescriptor: what a descriptor of a protected file may not do to it,
 // where no mount is in the way: metadata of a repository deeper in the project.
 func TestB15ByDescriptor(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "a file below", canary: true, setup: "git init -q sub; chmod 640 sub/.git/config; touch -d @1000 sub/.git/config", want: "EACCES EACCES EACCES",
 		after: `stat -c '%a %Y' sub/.git/config | grep -qx '640 1000' || echo EVIL`,
 		body:  program("broker_attacks_confuse/a_file_below.py")})
@@ -34,20 +32,17 @@ func TestB15ByDescriptor(t *testing.T) {
 
 // TestB18Dots: ".." is the parent of where a link leads, not of the link.
 func TestB18Dots(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "dots behind a link", alone: true, want: "fine", after: "test -d e/made && test -f e/file && test ! -e d/made && test ! -e d/file || echo EVIL", body: program("broker_attacks_confuse/dots_behind_a_link.py")})
 }
 
 // TestB18ResolvesInTheCallersRoot: no form of resolving leads through the
 // supervisor's own root.
 func TestB18ResolvesInTheCallersRoot(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "openat2 with conditions", flags: []string{"--nested", "full"}, want: "fine", never: "HOST", body: program("broker_attacks_confuse/openat2_with_conditions.py")})
 }
 
 // TestB25Bind: a socket's name is the file that was asked for.
 func TestB25Bind(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "a name with an at sign", want: "file True", body: `s = socket.socket(socket.AF_UNIX); say(t(s.bind, '@evil')); say('file', os.path.exists('@evil')); say(s.getsockname())`},
 		hostile{name: "its text stays", want: "d/sock ./d/other abstract", body: program("broker_attacks_confuse/its_text_stays.py")})
 }
@@ -63,7 +58,6 @@ def mv(a, b): say(t(os.rename, a, b))
 
 // TestB28NamesThatBecomeProtected: whatever a directory is made of.
 func TestB28NamesThatBecomeProtected(t *testing.T) {
-	t.Parallel()
 	after := `for f in sub/.git/hooks/pre-commit sub/.git/modules/m/hooks/pre-commit sub/.git/worktrees/m/hooks/pre-commit race*/.git/hooks/pre-commit conf/a; do if test -x $f; then echo EVIL $f; fi; done; true`
 	hook := `os.makedirs('x/h'); open('x/h/pre-commit', 'w').write('#!/bin/sh\necho EVIL\n'); os.chmod('x/h/pre-commit', 0o755)
 `
@@ -85,6 +79,5 @@ func TestB28NamesThatBecomeProtected(t *testing.T) {
 
 // TestB19Umask: a file gets the umask that holds when it is made.
 func TestB19Umask(t *testing.T) {
-	t.Parallel()
 	hold(t, hostile{name: "changed by another thread", want: "fine", body: program("broker_attacks_confuse/changed_by_another_thread.py")})
 }

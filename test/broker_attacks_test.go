@@ -40,7 +40,14 @@ var attackPrelude = program("broker_attacks/attack_prelude.py")
 // hold makes the attacks, each in a world of its own, for everybody.
 func hold(t *testing.T, attacks ...hostile) {
 	t.Helper()
-	eachPerson(t, func(t *testing.T, p person) {
+	t.Parallel()
+	holdAlone(t, attacks...)
+}
+
+// holdAlone makes attacks that are timed, beside no other test.
+func holdAlone(t *testing.T, attacks ...hostile) {
+	t.Helper()
+	eachPersonAlone(t, func(t *testing.T, p person) {
 		for _, a := range attacks {
 			if a.root && p.uid != 0 {
 				continue

@@ -50,6 +50,7 @@ var clipboardScripts = map[string][]string{
 
 // TestClipboardPrograms: what a program sees of our own is what it sees of Debian's.
 func TestClipboardPrograms(t *testing.T) {
+	t.Parallel()
 	for _, desktop := range hostDesktops {
 		t.Run(desktop.name, func(t *testing.T) {
 			t.Parallel()

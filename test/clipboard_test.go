@@ -78,6 +78,7 @@ const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M
 // TestClipboardCarried: a person carries text and a picture to a workspace and back,
 // on X11 and on Wayland; programs do not, and inside nothing of it is to be had before.
 func TestClipboardCarried(t *testing.T) {
+	t.Parallel()
 	for _, desktop := range hostDesktops {
 		t.Run(desktop.name, func(t *testing.T) {
 			t.Parallel()
@@ -147,6 +148,7 @@ func (w *world) calledSo(name string) (n int) {
 // TestClipboardGesture: with display.clipboard: paste a program inside has the person's
 // clipboard just after their key for pasting, and at no other time, however often it asks.
 func TestClipboardGesture(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"run", "exec", "attach"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
@@ -196,6 +198,7 @@ func TestClipboardGesture(t *testing.T) {
 // TestClipboardOddOwner: a program of the desktop that hangs, or has more than is
 // carried, costs a person some seconds and the workspace nothing.
 func TestClipboardOddOwner(t *testing.T) {
+	t.Parallel()
 	for _, desktop := range hostDesktops {
 		t.Run(desktop.name, func(t *testing.T) {
 			t.Parallel()

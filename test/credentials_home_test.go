@@ -122,6 +122,7 @@ var plants = map[string][]string{
 // what would make an agent outside run code is not, whether it was there or not and
 // however it is saved.
 func TestSharedHome(t *testing.T) {
+	t.Parallel()
 	for name, files := range plants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

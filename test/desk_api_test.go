@@ -300,7 +300,7 @@ func TestDeskAttachedToTheEnd(t *testing.T) {
 
 // TestDeskWaiters: whoever waits when the workspace is stopped is told at once.
 func TestDeskWaiters(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	eachPersonAlone(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		s := w.stays("waiters")
 		s.launch("sleeper", "echo x; exec sleep 4202")

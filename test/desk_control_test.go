@@ -151,7 +151,7 @@ func TestDeskControl(t *testing.T) {
 // TestDeskControlStays: a mode outlives the workspace, what cannot be read is paused, and
 // stop works in each.
 func TestDeskControlStays(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	eachPersonAlone(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		s := w.stays("kept")
 		for _, mode := range []string{"read_only", "takeover", "paused"} {

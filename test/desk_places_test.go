@@ -84,6 +84,7 @@ func TestDeskFullDisk(t *testing.T) {
 
 // TestDeskPlaces: found whatever the environment of the one side and of the other says.
 func TestDeskPlaces(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("/a-long-way", 12)
 	for _, tt := range []struct {
 		name            string

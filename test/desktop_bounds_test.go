@@ -72,6 +72,7 @@ func TestDesktopManyWindows(t *testing.T) {
 // TestDesktopEndlessClipboard: a program that owns the clipboard and never ends what it
 // hands out costs whoever reads some time, and the supervisor a bounded amount of memory.
 func TestDesktopEndlessClipboard(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb")
 	s := w.stays("endless", "--display", "virtual", "--read", built.attack)

@@ -28,6 +28,7 @@ func (w *world) without(file string) {
 // TestDesktopProgramsMissing: where a program of the desktop's is not installed doctor
 // says so, the workspace starts all the same, and who wants what it does is told its name.
 func TestDesktopProgramsMissing(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		file, debian string
 		command      []string // does without, or says what is missing

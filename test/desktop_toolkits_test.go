@@ -62,6 +62,7 @@ func TestDesktopQt6(t *testing.T) {
 // TestDesktopDebugPort: the port by which a browser can be debugged is there for programs
 // of the workspace, and not outside.
 func TestDesktopDebugPort(t *testing.T) {
+	t.Parallel()
 	for _, network := range []string{"closed", "local"} {
 		t.Run(network, func(t *testing.T) {
 			t.Parallel()

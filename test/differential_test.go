@@ -59,6 +59,7 @@ func TestDifferentialAgainstItself(t *testing.T) {
 
 // TestDifferentialNested: the other levels of nesting hold the same.
 func TestDifferentialNested(t *testing.T) {
+	t.Parallel()
 	seed := someSeed(t) + 2
 	for _, nested := range nestings {
 		d := differential{seed, often(4000, 100_000), 2, 2, nested == "full"}

@@ -121,6 +121,7 @@ func doctorCases(w *world) []doctorCase {
 // TestDoctor: in each of the surroundings doctor names the cause, carrel run
 // does what doctor says, and works once its advice has been followed.
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	names := newWorld(t, ordinary(t))
 	for i, c := range doctorCases(names) {
 		t.Run(c.name, func(t *testing.T) {

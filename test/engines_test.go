@@ -66,6 +66,7 @@ func (d *desk) behindWalls(script string) string { d.t.Helper(); return d.sh(scr
 
 // TestEngines: every engine holds the same, or says that it does not.
 func TestEngines(t *testing.T) {
+	t.Parallel()
 	for _, c := range columns {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ var remounting = program("escape_mounts/remounting.py")
 // namespace of its own takes none away (runc CVE-2021-30465 and its like,
 // snap-confine CVE-2021-44731, overlayfs CVE-2021-3732).
 func TestRemounts(t *testing.T) {
+	t.Parallel()
 	t.Run("user", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, ordinary(t))

@@ -35,7 +35,7 @@ func TestWhatTheUserHasIsShared(t *testing.T) {
 		{"signals", int(min(signals.Max, 1<<20) / 8), "EAGAIN"},
 		{"nests", 1000, "ENOSPC"},
 	} {
-		eachPerson(t, func(t *testing.T, p person) {
+		eachPersonAlone(t, func(t *testing.T, p person) {
 			w := newWorld(t, p)
 			w.litter = true // the runs are beside each other
 			w.write(w.project+"/.env", "SECRET")

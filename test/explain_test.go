@@ -19,7 +19,6 @@ func TestExplainTellsTheTruth(t *testing.T) {
 	}
 	for _, set := range flagSets {
 		t.Run(strings.Join(set, " "), func(t *testing.T) {
-			t.Parallel()
 			eachPerson(t, func(t *testing.T, p person) {
 				w := newWorld(t, p)
 				w.litter = true

@@ -26,6 +26,7 @@ echo searched`
 // reaches its model and packages under their own names, and nothing that takes
 // uploads; repositories with one flag; with another its model alone.
 func TestFilteredAgents(t *testing.T) {
+	t.Parallel()
 	for _, one := range []struct {
 		agent, api, tool, argument string
 		command, flags             []string

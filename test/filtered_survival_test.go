@@ -168,7 +168,7 @@ func TestFilteredFailures(t *testing.T) {
 // TestFilteredKilled: when a workspace ends, in whatever way, the far side of
 // its connections sees it.
 func TestFilteredKilled(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	eachPersonAlone(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		n.name("api.example.com")
 		for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {

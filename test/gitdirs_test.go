@@ -46,6 +46,7 @@ var gitDirs = []gitNamed{
 // TestWhatOtherGitDirectoriesName: what a git directory of another name names is as
 // protected as what .git names. Written outside it runs: the canary.
 func TestWhatOtherGitDirectoriesName(t *testing.T) {
+	t.Parallel()
 	for _, n := range gitDirs {
 		t.Run(n.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,6 +77,7 @@ func TestWhatOtherGitDirectoriesName(t *testing.T) {
 // TestOtherGitDirectoriesGoAndCome: while a repository is away its working tree is none.
 // What was put there meanwhile is not run when it is back, and not in another tree.
 func TestOtherGitDirectoriesGoAndCome(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, inside, outside string }{
 		{"the git directory", "mv sepdir away; " + hookIn("sepw/hk/pre-commit") + "mv away sepdir", "sepw"},
 		{"what is around it", "mkdir d; mv sepdir d; mv d e; " + hookIn("sepw/hk/pre-commit") + "mv e/sepdir .", "sepw"},
@@ -139,6 +141,7 @@ func TestReferencesAreNoPrograms(t *testing.T) {
 // TestWhatWaitsForARepository: what git would run by a relative name of the user's own
 // configuration is not there before the repository is.
 func TestWhatWaitsForARepository(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, inside, outside string }{
 		{"a repository", "mkdir b; " + hookIn("b/al") + "git init -q b", "b"},
 		{"a bare one", "mkdir b; " + hookIn("b/al") + "git init -q --bare b", "b"},

@@ -26,6 +26,7 @@ var otherHashes = []struct{ name, leave string }{
 // TestIndexesOfOtherHashes: git outside reads no index for names of objects of another
 // length than it was judged by. Each is tried without walls first.
 func TestIndexesOfOtherHashes(t *testing.T) {
+	t.Parallel()
 	for _, c := range otherHashes {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

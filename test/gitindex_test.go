@@ -37,6 +37,7 @@ var crafted = []struct{ name, leave string }{
 // run's that is outside of the working tree, or in a git directory. Each is tried without
 // walls first.
 func TestCraftedIndexes(t *testing.T) {
+	t.Parallel()
 	for _, c := range crafted {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,6 +66,7 @@ func TestCraftedIndexes(t *testing.T) {
 // TestIndexesBeforeDirectories: a directory becomes no git directory while an index has an
 // entry for its configuration or a hook, which git outside would write there.
 func TestIndexesBeforeDirectories(t *testing.T) {
+	t.Parallel()
 	head := "mkdir -p b/objects b/refs; echo 'ref: refs/heads/main' > b/HEAD"
 	for _, c := range []struct{ name, first, next string }{
 		{"a configuration", "add 100644 b/config", head},
@@ -127,6 +129,7 @@ var resolutions = []struct{ name, leave, later string }{
 // TestResolutions: what git remembers of conflicts takes no file into the repository that
 // a run may not read.
 func TestResolutions(t *testing.T) {
+	t.Parallel()
 	for _, c := range resolutions {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -176,6 +179,7 @@ func TestResolutionsWork(t *testing.T) {
 // TestIndexOfWhatMovesOnItsWay: a repository of before the run does not come, in a directory
 // that the run has made, to where the index has a hook of it.
 func TestIndexOfWhatMovesOnItsWay(t *testing.T) {
+	t.Parallel()
 	for name, on := range map[string]string{
 		"moved":       "mv new place",
 		"once more":   "mkdir more; mv new more/place; mv more/place place",

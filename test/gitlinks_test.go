@@ -34,6 +34,7 @@ var gitLinks = []struct{ name, leave, act string }{
 // TestLinksInGitDirectories: the git that a person uses outside writes nothing to where a
 // run has put a link. Each is tried without walls first.
 func TestLinksInGitDirectories(t *testing.T) {
+	t.Parallel()
 	for _, c := range gitLinks {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -80,6 +80,7 @@ func (w *world) mark() bool {
 // with a denial that names key, file and line, and real git outside runs nothing.
 // Written outside the same file runs: the canary.
 func TestWhatGitNamesIsProtected(t *testing.T) {
+	t.Parallel()
 	for _, n := range nameds {
 		t.Run(n.name, func(t *testing.T) {
 			t.Parallel()

@@ -43,6 +43,7 @@ const (
 // TestSymbolicReferences: the git that a person uses outside writes to no file of its own
 // that a run has called a reference. Each is tried without walls first.
 func TestSymbolicReferences(t *testing.T) {
+	t.Parallel()
 	for _, c := range symbolicReferences {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -71,6 +72,7 @@ func TestSymbolicReferences(t *testing.T) {
 // TestSymbolicReferencesOfAWorktree: in a linked worktree no reference of the run's moves
 // the branch of another.
 func TestSymbolicReferencesOfAWorktree(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, leave string }{
 		{"its branch", `git symbolic-ref refs/heads/side refs/heads/main`},
 		{"its head", `git symbolic-ref HEAD refs/heads/main`},

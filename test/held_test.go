@@ -36,6 +36,7 @@ func (w *world) leased(file string) (release func()) {
 // TestLeaseOfAMoment: who opens with O_NONBLOCK gets past a lease that lasts a moment, as
 // the history's own do, and is told of one that stays.
 func TestLeaseOfAMoment(t *testing.T) {
+	t.Parallel()
 	const open = `python3 -c "import os; os.write(os.open('leased', os.O_RDWR | os.O_NONBLOCK), b'now')"`
 	for name, c := range map[string]struct{ script, want string }{
 		"a moment": {open, "nowt\n"},

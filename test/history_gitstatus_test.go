@@ -11,6 +11,7 @@ import (
 // TestUndoAroundGitStatus: to look at a repository writes its index anew. That is no change
 // of the user's: undo and redo go on, over several steps.
 func TestUndoAroundGitStatus(t *testing.T) {
+	t.Parallel()
 	const look = "git status --short"
 	for name, when := range map[string]struct{ steps, undos, redos bool }{
 		"never": {}, "after each step": {steps: true}, "after each undo": {undos: true}, "always": {true, true, true},

@@ -90,6 +90,7 @@ func TestDryRunEndsAsTheUndo(t *testing.T) {
 // status is 1, where the user has removed the directory that something belongs in, or
 // where the step had moved it.
 func TestUndoNamesWhatHasNoDirectory(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, before, step, after, mode, want string }{
 		{"replaced", "mkdir -p d/e; echo one > d/e/f", "echo two > d/e/f; chmod 600 d/e/f", "rm -r d; echo x > d", "--force", "NOT restored  d/e/f: the directory that it was in is not there"},
 		{"moved", "echo keep > old", "mkdir d; mv old d/new", "rm -r d", "--keep-both", "NOT restored  old: it was removed outside of the steps, and no copy of it was kept"},
@@ -183,6 +184,7 @@ func TestRedoThatLostIdentityIsNotDone(t *testing.T) {
 // stays usable if a person has committed, tagged or staged something in it, and goes if
 // not, also in an undo of several steps.
 func TestUndoLeavesARepositoryWithOtherWorkWhole(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, after, undo string }{
 		{"commit", "echo b > b; git add b; git commit -qm two", "undo 2 --keep-both"},
 		{"commit, skipped", "echo b > b; git add b; git commit -qm two", "undo 2 --skip-conflicts"},
@@ -222,6 +224,7 @@ func TestUndoLeavesARepositoryWithOtherWorkWhole(t *testing.T) {
 // run says where a step in the middle changed something that was not there before the first
 // step, and is gone or was never kept.
 func TestUndoOfStepsThatOnlyPassedAFile(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ last, outside string }{
 		"removed by the user": {"chmod 600 d/new", "rm d/new"},
 		"content not kept":    {"chmod 0 d/new; touch -r d/new ../time; printf x 1<> d/new; touch -r ../time d/new", ""},
@@ -304,6 +307,7 @@ func TestRedoAfterAForcedUndoOfALink(t *testing.T) {
 // TestFailedWriteLosesNothing shows that a write that was refused to a file that may not be
 // read either is no change, though the step goes on with that file.
 func TestFailedWriteLosesNothing(t *testing.T) {
+	t.Parallel()
 	for name, first := range map[string]string{
 		"one name":  "mkdir d; echo text > f; chmod 0 f",
 		"two names": "mkdir d; echo text > f; ln f d/other; chmod 0 f",
@@ -354,6 +358,7 @@ func TestRefusedRedoTakesItselfBack(t *testing.T) {
 // TestUndoAndRedoAreWhole holds sequences in which nobody but a run changes anything: undo
 // gives the tree before it, and redo the one after it.
 func TestUndoAndRedoAreWhole(t *testing.T) {
+	t.Parallel()
 	const failed = `python3 -c 'import os; os.rename("d", "b")' 2> /dev/null`
 	const attribute = `python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.x", b"set")'`
 	for name, c := range map[string]struct {
@@ -444,25 +449,27 @@ func TestUndoTellsOfTimes(t *testing.T) {
 		left string
 		back int // times that are those of before
 	}{"": {told, 0}, "--keep-both": {told, 0}, "--skip-conflicts": {told, 0}, "--force": {"", 3}} {
-		eachPerson(t, func(t *testing.T, p person) {
-			w := newWorld(t, p)
-			w.outsideSh("mkdir set both names; touch -d 2001-01-01 set both names")
-			w.sh("touch -d 2002-02-02 set both; echo x > both/made; echo y > names/made")
-			w.outsideSh("touch -d 2003-03-03 set both; touch names/mine; rm names/mine; touch -d 2003-03-03 names")
-			times := "stat -c '%n %y' set both names"
-			before := w.outsideSh(times)
-			for _, args := range []string{"undo --dry-run ", "undo "} {
-				r := w.plain(w.bin, strings.Fields(args+flag)...)
-				if r.code != 0 || !strings.Contains(r.out, c.left) || strings.Count(r.out, "left alone") != strings.Count(c.left, "left alone") {
-					t.Errorf("%s%s: %s", args, flag, r)
+		t.Run("undo "+flag, func(t *testing.T) {
+			eachPerson(t, func(t *testing.T, p person) {
+				w := newWorld(t, p)
+				w.outsideSh("mkdir set both names; touch -d 2001-01-01 set both names")
+				w.sh("touch -d 2002-02-02 set both; echo x > both/made; echo y > names/made")
+				w.outsideSh("touch -d 2003-03-03 set both; touch names/mine; rm names/mine; touch -d 2003-03-03 names")
+				times := "stat -c '%n %y' set both names"
+				before := w.outsideSh(times)
+				for _, args := range []string{"undo --dry-run ", "undo "} {
+					r := w.plain(w.bin, strings.Fields(args+flag)...)
+					if r.code != 0 || !strings.Contains(r.out, c.left) || strings.Count(r.out, "left alone") != strings.Count(c.left, "left alone") {
+						t.Errorf("%s%s: %s", args, flag, r)
+					}
 				}
-			}
-			if got := w.outsideSh(times); strings.Count(got, "2001-01-01") != c.back {
-				t.Errorf("%s: %s", flag, got)
-			}
-			if r := w.plain(w.bin, "redo"); r.code != 0 || w.outsideSh(times) != before {
-				t.Errorf("%s: %s\n%s, want %s", flag, r, w.outsideSh(times), before)
-			}
+				if got := w.outsideSh(times); strings.Count(got, "2001-01-01") != c.back {
+					t.Errorf("%s: %s", flag, got)
+				}
+				if r := w.plain(w.bin, "redo"); r.code != 0 || w.outsideSh(times) != before {
+					t.Errorf("%s: %s\n%s, want %s", flag, r, w.outsideSh(times), before)
+				}
+			})
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 // the steps; where an edit lies between they may refuse, and lose no text of it. A seed
 // always draws the same. CARREL_SEED names one to look at again.
 func TestHistoryModel(t *testing.T) {
+	t.Parallel()
 	var seeds []int
 	for seed := 1; seed <= often(60, 2000); seed++ {
 		seeds = append(seeds, seed)

@@ -10,6 +10,7 @@ import (
 // TestUndoOfCollectedObjects: git removes directories of loose objects, and makes them anew.
 // An undo brings back what was removed, beside what has come, which stays.
 func TestUndoOfCollectedObjects(t *testing.T) {
+	t.Parallel()
 	many := "mkdir -p f && for i in $(seq 600); do echo $i $RANDOM > f/$i; done && git add f && git commit -qm f"
 	for name, steps := range map[string][]string{
 		"in one step":  {"git gc -q && " + many},
@@ -59,6 +60,7 @@ func TestUndoOfCollectedObjects(t *testing.T) {
 // TestUndoOfRepositories: a repository that a step removed, or made, comes back and goes as
 // often as one likes. So does that of an older step alone.
 func TestUndoOfRepositories(t *testing.T) {
+	t.Parallel()
 	made := "git init -q --object-format=%s in && git -C in commit -q --allow-empty -m one && " +
 		"echo a > in/a && git -C in add a && git -C in worktree add -q ../wt"
 	for name, c := range map[string]struct{ before, step, later, undo string }{
@@ -102,6 +104,7 @@ func TestUndoOfRepositories(t *testing.T) {
 // in its place. What was there comes back beside the objects of the new one, which stay, also
 // where somebody has committed to that meanwhile: 7 and 36 have names in the same directory.
 func TestUndoOfRepositoryMadeAnew(t *testing.T) {
+	t.Parallel()
 	for _, flag := range []string{"", "--skip-conflicts", "--keep-both", "--force"} {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()

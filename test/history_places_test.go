@@ -182,6 +182,7 @@ func TestHistoryOfAGrantedFile(t *testing.T) {
 // steps takes the last name that is known of a file which a person has given another one.
 // The file keeps that, with the content that it had.
 func TestUndoOfAFileThatLivesOn(t *testing.T) {
+	t.Parallel()
 	for name, first := range map[string]string{
 		"after a name of another file":    "ln f c",
 		"after a change of another file":  "echo more >> f",

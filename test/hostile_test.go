@@ -11,6 +11,7 @@ import (
 // TestHostileProjectFile: a project's own policy file may tighten and nothing
 // else; each key that widens is named with its line, and does nothing.
 func TestHostileProjectFile(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, file string
 		warn       string // what the warning names

@@ -101,6 +101,7 @@ func TestSuspendFromTheTerminal(t *testing.T) {
 // TestCommandStopsItself: a command that stops by SIGSTOP or SIGTSTP stops the
 // supervisor, as the shell outside has to see.
 func TestCommandStopsItself(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []string{"STOP", "TSTP"} {
 		t.Run(sig, func(t *testing.T) {
 			t.Parallel()
@@ -240,6 +241,7 @@ func TestHangUp(t *testing.T) {
 // TestScreenPrograms: programs that own the screen start, answer keys, follow
 // a new size and quit, and leave the terminal as it was.
 func TestScreenPrograms(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		tool, command string
 		seen          string // when it is up

@@ -46,7 +46,6 @@ func TestKernelSurface(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			eachPerson(t, func(t *testing.T, p person) {
 				w := newWorld(t, p)
 				if outside := w.canary(tt.args...); !strings.HasPrefix(outside, "ok") && (tt.canary == "anyone" || tt.canary == "root" && p.uid == 0) {
@@ -158,6 +157,7 @@ func TestUnshareProgram(t *testing.T) {
 // TestBubblewrapInside works at level full, and cannot take a mask away. It
 // runs for an ordinary user alone: see TestNestedNamespaces for root.
 func TestBubblewrapInside(t *testing.T) {
+	t.Parallel()
 	t.Run("user", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, ordinary(t))

@@ -36,7 +36,7 @@ func TestNoLitter(t *testing.T) {
 		{"kill the group", nil, func(w *world, cmd *exec.Cmd) { w.must(syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)) }},
 		{"time over", []string{"--timeout", "300ms"}, func(*world, *exec.Cmd) {}},
 	}
-	eachPerson(t, func(t *testing.T, p person) {
+	eachPersonAlone(t, func(t *testing.T, p person) {
 		for _, e := range ends {
 			start := time.Now()
 			w := newWorld(t, p)
@@ -163,6 +163,7 @@ func TestFullProjectDisk(t *testing.T) {
 
 // TestProjectsElsewhere: on other file systems, with names that are not text.
 func TestProjectsElsewhere(t *testing.T) {
+	t.Parallel()
 	work := "set -e; echo a > a; mkdir -p d/e; mv a d/e/; ln d/e/a hard; ln -s d/e/a soft; chmod 700 soft; cat soft hard; git init -q; git add .; git -c user.name=x -c user.email=x@x commit -qm x; rm -rf d; git checkout -q .; cat d/e/a; rm -rf d hard soft .git; ls -A; pwd -P"
 	check := func(t *testing.T, w *world) {
 		w.litter = true

@@ -46,9 +46,7 @@ func (w *world) checkAgentsWork(r result, m *fakemodel.Server) {
 	if exists(w.project + "/.git/hooks/pre-commit") {
 		w.t.Error("a hook was planted")
 	}
-	if e := w.carrel("ps", "--json"); strings.Contains(e.out, "-mcp-") {
-		w.t.Errorf("a workspace stays behind: %s", e)
-	}
+	eventually(w.t, "its workspace ends", func() bool { return !strings.Contains(w.carrel("ps", "--json").out, "-mcp-") })
 }
 
 // TestMCPClaudeCode: the real program, outside of any walls, with carrel's tools.

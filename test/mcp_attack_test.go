@@ -49,7 +49,7 @@ func TestMCPAllTurnsTaken(t *testing.T) {
 	c.does("workspace_status", args{})
 	c.does("mcp_control_update", args{"mode": "paused"})
 	c.does("workspace_stop", args{})
-	if took := time.Since(began); took > patience/2 {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	for _, to := range waiting {

@@ -16,6 +16,7 @@ func hooked(dir string) string {
 // TestMercurialIsLedNowhere: the hg that a person uses outside takes its configuration from
 // where it took it before. Each way is tried without walls first.
 func TestMercurialIsLedNowhere(t *testing.T) {
+	t.Parallel()
 	const leads = "cp -r .hg/store .hg/requires evil; echo shared >> .hg/requires; "
 	for name, leave := range map[string]string{
 		"configuration": hooked(".hg"),
@@ -47,6 +48,7 @@ func TestMercurialIsLedNowhere(t *testing.T) {
 // TestMercurialBelow: hg works in repositories of the project, and with lists of what it was
 // about to change, when a person uses it outside in the one around them.
 func TestMercurialBelow(t *testing.T) {
+	t.Parallel()
 	const settings = `printf '[extensions]\nx = %s\n' $PWD/x.py`
 	const backups = `: > .hg/store/journal; printf '[hooks]\npre-status.x = touch ~/PWN\n' > .hg/new; ` +
 		`list() { printf '2\n%s\0%s\0%s\0000\n' "$@"; }; `
@@ -130,6 +132,7 @@ func TestMercurialWorks(t *testing.T) {
 // TestJujutsuIsLedNowhere: a repository of Jujutsu stays where it is, and its store names no
 // git directory that the run could have made what it likes.
 func TestJujutsuIsLedNowhere(t *testing.T) {
+	t.Parallel()
 	const at = ".jj/repo/store/git_target"
 	for _, c := range []struct{ name, script, file, wants string }{
 		{"a file for the repository", "mkdir evil; mv .jj/repo r; echo ../evil > .jj/repo", ".jj/repo", ""},

@@ -55,6 +55,7 @@ const conflict = `echo 1 > f; git add f; git commit -qm 1; git switch -qc side; 
 // TestOptionsOfAm: of the options that a run leaves for "git am --skip" none has git write
 // to a file of their choice.
 func TestOptionsOfAm(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]string{
 		"written":            `printf " '--build-fake-ancestor=$HOME/PWN'" > .git/rebase-apply/apply-opt`,
 		"moved there":        `printf " '--build-fake-ancestor=$HOME/PWN'" > o; mv o .git/rebase-apply/apply-opt`,
@@ -85,6 +86,7 @@ const evilStrategy = `mkdir git-merge-x; ` + evil + ` > git-merge-x/evil; chmod 
 // TestOtherWays: nothing that a run writes is started outside, by whatever name it has it.
 // Each is tried without walls first.
 func TestOtherWays(t *testing.T) {
+	t.Parallel()
 	for _, c := range otherWays {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

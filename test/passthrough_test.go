@@ -147,6 +147,7 @@ func TestStreamsAreExact(t *testing.T) {
 
 // TestRedirections compares what a shell sees with and without walls, to the byte.
 func TestRedirections(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, script string }{
 		{"both to one file", `RUN sh -c 'for i in 1 2 3 4 5 6 7 8 9; do echo out $i; echo err $i >&2; done' > f 2>&1; cat f`},
 		{"both to one file, other way round", `RUN sh -c 'for i in 1 2 3 4 5 6 7 8 9; do echo out $i; echo err $i >&2; done' 2> f >&2; cat f`},
@@ -403,7 +404,7 @@ func processesWith(text string) (pids []int) {
 // TestKillTakesEverything: SIGKILL of the supervisor or of the stage ends all
 // that runs inside, also what left its session, within a second.
 func TestKillTakesEverything(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	eachPersonAlone(t, func(t *testing.T, p person) {
 		for _, victim := range []string{"supervisor", "stage"} {
 			w := newWorld(t, p)
 			seconds := "1" + w.number() + "." + strconv.Itoa(int(time.Now().UnixNano()%1e9))

@@ -263,7 +263,7 @@ func TestDirectoryAsStandardDescriptorIsRefused(t *testing.T) {
 }
 
 func TestForkBomb(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	eachPersonAlone(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		start := time.Now()
 		r := w.run("--pids", "64", "--read", built.attack, "--", built.attack, "forkbomb")

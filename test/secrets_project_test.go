@@ -81,6 +81,7 @@ func TestProjectSecrets(t *testing.T) {
 // TestProjectSecretsInTheNextRun: nothing that a command does to the project shows it a
 // secret when it runs again.
 func TestProjectSecretsInTheNextRun(t *testing.T) {
+	t.Parallel()
 	const look = "chmod 755 a a/b 2> /dev/null; cat a/b/.env x/b/.env node_modules/b/.env testdata/b/.env l m 2> /dev/null; true"
 	for name, before := range map[string]string{
 		"a virtual environment":    "touch a/b/pyvenv.cfg a/pyvenv.cfg pyvenv.cfg",

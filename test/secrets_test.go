@@ -89,6 +89,7 @@ func TestEnvFilesOfTheProject(t *testing.T) {
 
 // TestEnvFileBehindLinks: .env may be a link to where the secret really is.
 func TestEnvFileBehindLinks(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, target string }{
 		{"in the project", "config/real.env"},
 		{"absolute in the project", "PROJECT/config/real.env"},

@@ -221,6 +221,7 @@ m begin --label edit; touch /tmp/go; echo x > a; for i in $(seq 40); do until te
 // TestRollBackOfAJob: what is refused to a job takes back the job's step and
 // nobody else's; and a step of the run leaves the job's.
 func TestRollBackOfAJob(t *testing.T) {
+	t.Parallel()
 	for who, c := range map[string]struct{ then, left string }{
 		"the job":  {`touch /tmp/go; sleep 2006`, "a\nf\nserver.sh\nedited\n"},
 		"the step": {`touch /tmp/go; served 2; rm -f f; sleep 2006`, "a\nf\nn\nserver.sh\nas it was\n"},
@@ -304,6 +305,7 @@ func TestBurstsAndJobs(t *testing.T) {
 // TestJobsKeepWriting: what is written by a descriptor or a mapping from the time
 // when there was no job yet belongs to the job, if nobody else can write there.
 func TestJobsKeepWriting(t *testing.T) {
+	t.Parallel()
 	const waits = `touch /tmp/ready; until test -e /tmp/go; do sleep 0.02; done`
 	for name, c := range map[string]struct{ server, want string }{
 		"a descriptor":      {`bash -c 'exec 5>> log; echo one >&5; ` + waits + `; echo two >&5; touch /tmp/two; sleep 60' &`, "start:log|job:log|edit:a"},

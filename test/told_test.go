@@ -86,6 +86,7 @@ func TestListedAtOnce(t *testing.T) {
 // TestChangedIsListed: what was there, and can run code later, is told of when it is written
 // to, in place or by a rename. The top of the project is not enough.
 func TestChangedIsListed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, script string }{
 		{"CLAUDE.md", "echo x >> CLAUDE.md"},
 		{".github/workflows/a.yml", "echo x > n; mv n .github/workflows/a.yml"},

@@ -14,6 +14,7 @@ import (
 // tour shows by cat is written as shown. CARREL_TOUR=write puts what was printed
 // into README.
 func TestTour(t *testing.T) {
+	t.Parallel()
 	const path = "../README.md"
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -74,6 +74,7 @@ func TestRedoOfUndoThatFoundNothing(t *testing.T) {
 // TestUndoPathInRenamedDirectory: what is in a directory that a step renamed is found by its
 // name of before and by that of now, whether that step or an older one changed it.
 func TestUndoPathInRenamedDirectory(t *testing.T) {
+	t.Parallel()
 	for _, steps := range [][]string{
 		{"echo two > old/in/f; mv old new"},
 		{"mv old new; echo two > new/in/f"},

@@ -45,8 +45,15 @@ func ordinary(t *testing.T) person {
 	return person{}
 }
 
-// eachPerson runs a scenario for everybody.
+// eachPerson runs a scenario for everybody, beside other parallel tests.
 func eachPerson(t *testing.T, scenario func(t *testing.T, p person)) {
+	t.Parallel()
+	eachPersonAlone(t, scenario)
+}
+
+// eachPersonAlone runs a scenario for everybody, and beside no other test: it uses up
+// what all share, looks at what others leave for a moment, or has a clock of few seconds.
+func eachPersonAlone(t *testing.T, scenario func(t *testing.T, p person)) {
 	for _, p := range people() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()

@@ -19,6 +19,7 @@ func linked(t *testing.T) *world {
 // TestLinkedWorktreeKeepsOthers: a run in a linked worktree leaves alone what the main
 // checkout and other worktrees stand on.
 func TestLinkedWorktreeKeepsOthers(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{
 		"git update-ref refs/heads/main HEAD~0^{tree}; git branch -f release HEAD; git branch -f packed HEAD; git branch -f loose HEAD", "git update-ref -d refs/heads/release", "git branch -D packed loose", "git -C $M commit -qam x", "git symbolic-ref HEAD refs/heads/main; git commit -q --allow-empty -m x",
 		"git tag -f v1", "git tag -d v1", "git stash clear", "git stash drop", "echo x >> file; git stash", "git pack-refs --all", "rm $G/packed-refs", "H=$(git commit-tree -m x HEAD^{tree}); sed \"s,^[0-9a-f]* refs/heads/release,$H refs/heads/release,\" $G/packed-refs > p; cat p; mv p $G/packed-refs", "grep -v release $G/packed-refs > p; mv p $G/packed-refs",

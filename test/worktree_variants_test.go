@@ -28,6 +28,7 @@ func shaped(t *testing.T, shape string) (w *world, where string) {
 // checkout or another worktree stands on. In each shape but the first some are tried, all
 // with CARREL_SOAK=1.
 func TestVariantsOfLinkedWorktrees(t *testing.T) {
+	t.Parallel()
 	all := variants(t, "linked.bash")
 	const most = 40 // in one run
 	for s, shape := range []string{"plain", "bare", "inmain", "home", "submodule", "wtconfig", "relative", "locked", "detached",

@@ -19,24 +19,26 @@ import (
 	"time"
 )
 
-// patience bounds every single run; the long tests have long ones.
-var patience = often(time.Minute, 15*time.Minute)
+// patience bounds every single run, so that what hangs is told. On a machine with much
+// else to do, an agent's program takes a minute to start.
+var patience = often(5*time.Minute, 15*time.Minute)
 
 // world is one person's place on the host.
 type world struct {
-	t       *testing.T
-	who     person
-	base    string // holds all below; the world's name
-	home    string
-	project string // in home
-	outside string // beside home, the person's own, never granted
-	runtime string // XDG_RUNTIME_DIR outside
-	bin     string // the program, a copy of this world's own
-	env     []string
-	litter  bool            // the scenario itself changes home while it runs
-	at      *place          // where its programs run; nil for the machine's own network
-	wrap    func(*exec.Cmd) // changes how the program is started; nil: not at all
-	gone    bool
+	t        *testing.T
+	who      person
+	base     string // holds all below; the world's name
+	home     string
+	project  string // in home
+	outside  string // beside home, the person's own, never granted
+	runtime  string // XDG_RUNTIME_DIR outside
+	bin      string // the program, which no other living world has
+	programs string // what its directory of programs was like at first
+	env      []string
+	litter   bool            // the scenario itself changes home while it runs
+	at       *place          // where its programs run; nil for the machine's own network
+	wrap     func(*exec.Cmd) // changes how the program is started; nil: not at all
+	gone     bool
 }
 
 var worldCount atomic.Int64
@@ -47,14 +49,10 @@ func newWorld(t *testing.T, p person) *world {
 	base := filepath.Join(built.base, "w"+strconv.FormatInt(worldCount.Add(1), 10))
 	w := &world{t: t, who: p, base: base, home: base + "/home", project: base + "/home/src/desk",
 		outside: base + "/outside", runtime: base + "/runtime", bin: base + "/bin/carrel"}
-	for _, dir := range []string{w.base, base + "/bin"} {
-		w.must(os.MkdirAll(dir, 0o755))
-	}
+	w.must(os.Mkdir(w.base, 0o755))
+	w.takePrograms()
 	for _, dir := range []string{w.home, w.home + "/src", w.project, w.outside, w.runtime} {
 		w.mkdir(dir, 0o700)
-	}
-	for _, program := range []string{"carrel", "carrel-stage"} {
-		w.must(copyFile(filepath.Join(filepath.Dir(built.carrel), program), base+"/bin/"+program, 0o755))
 	}
 	w.env = []string{
 		"HOME=" + w.home, "USER=" + p.name, "LOGNAME=" + p.name, "XDG_RUNTIME_DIR=" + w.runtime,
@@ -336,6 +334,7 @@ func (w *world) leave() {
 			_ = syscall.Unmount(point, syscall.MNT_DETACH)
 		}
 	}
+	w.passPrograms()
 	w.must(os.RemoveAll(w.base))
 }
 
@@ -369,7 +368,7 @@ func (w *world) processes() map[int]string {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}
