@@ -17,7 +17,7 @@ import (
 // attackUnder starts a program below a seccomp filter of its own: "listener"
 // holds the one listener that the kernel gives, "old" answers as a kernel before
 // 5.19 does, "nouserns" refuses user namespaces as container managers do, "novm"
-// the memory of others as Yama does, "nomount" knows no new mount calls as other
+// a call that reads the memory of others, "nomount" knows no new mount calls as other
 // kernels do not. "==" stands for "--".
 func attackUnder(args []string) (string, error) {
 	runtime.LockOSThread()
