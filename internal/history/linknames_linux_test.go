@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -147,6 +148,30 @@ func TestNamesOfNoFileApart(t *testing.T) {
 			d.begin(t)
 			d.rename(t, "b", "c")
 			d.back(t, before, "a", "b", "c")
+		})
+	}
+}
+
+// TestTimeOfOneOfTwoNames: a file that the step wrote to, whose time it set and of which it
+// removed the name that it knew the file by, is as the step left it by its other name; also
+// where the step has changed more files than are told by their content.
+func TestTimeOfOneOfTwoNames(t *testing.T) {
+	for _, others := range []int{0, 300} {
+		t.Run(fmt.Sprint(others), func(t *testing.T) {
+			d := newDesk(t)
+			by(t, os.WriteFile(d.at("b"), []byte("nine thousand"), 0o644))
+			before := inodes(d, "b", "c")
+			d.begin(t)
+			for i := range others {
+				d.put(t, fmt.Sprint("other", i), "another")
+			}
+			d.quiet(t)
+			d.link(t, "b", "c")
+			d.put(t, "b", "nine")
+			d.quiet(t)
+			d.act(t, Meta, d.at("b"), "", func() error { return os.Chtimes(d.at("b"), time.Unix(1, 0), time.Unix(1, 0)) })
+			d.remove(t, "b")
+			d.back(t, before, "b", "c")
 		})
 	}
 }

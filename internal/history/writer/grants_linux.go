@@ -151,7 +151,8 @@ func (w *Writer) renew(c *Change, g *grant) {
 	switch {
 	case err != nil || st.ID != g.left.ID || st.Size != g.left.Size:
 	default:
-		st.Sum, g.left = g.left.Sum, st
+		st.Sum = g.left.Sum // first: an assignment of both would take over st without it
+		g.left = st
 	}
 }
 
@@ -231,6 +232,21 @@ func (g *grant) leftWith(now *journal.State) journal.State {
 	return st
 }
 
+// onlyNamesDiffer reports whether a file is as the step left it but for the time of change,
+// which is another one since the step took away the name that it knew the file by. The
+// store may have a link instead, so their number says nothing.
+func (w *Writer) onlyNamesDiffer(at string, now, left *journal.State) bool {
+	if now.ID != left.ID || !w.sameContent(now, left) {
+		return false
+	}
+	if len(left.Sum) == 0 {
+		return true
+	}
+	seen := *now
+	w.sum(at, &seen)
+	return seen.Sum == left.Sum
+}
+
 // leftAt gives what the step left at a slot, of which st is what is there at the end.
 func (w *Writer) leftAt(s *slot, at string, st journal.State) *journal.Post {
 	p := &journal.Post{Path: journal.Bytes(at), State: st}
@@ -246,7 +262,7 @@ func (w *Writer) leftAt(s *slot, at string, st journal.State) *journal.Post {
 		}
 	}
 	switch {
-	case g.closed() && !disk.Unmoved(&st, &g.left):
+	case g.closed() && !disk.Unmoved(&st, &g.left) && !w.onlyNamesDiffer(at, &st, &g.left):
 		p.State = g.leftWith(&st)
 		return p
 	case g.closed() && g.tick && len(g.left.Sum) > 0:
