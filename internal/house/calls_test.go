@@ -35,6 +35,7 @@ var calls = []call{
 		"internal/cli/agentcmd/stdio.go":        "the place of a client's own histories, to compare with what the history says of itself; the store opens what is in it without following",
 		"internal/jsonapi/session.go":           "the user's own directories, for which `carrel start` resolves them anew and checks them",
 		"internal/config/edit.go":               "the user's own file may be a link into a dotfiles directory, which has to stay one",
+		"internal/container/refuse.go":          "where the socket of an engine lies, to compare with mounts; nothing is opened by it",
 	}},
 	{"os/exec", "Command", "give an absolute path and an environment of your own", map[string]string{
 		"internal/clipboard/carry_linux.go": "our own binary, as the user would: it stays behind to hand out what they copied",
@@ -51,6 +52,7 @@ var calls = []call{
 		"internal/session/inside_linux.go": "the host's link opener: an absolute path, an environment of its own",
 		"internal/clipboard/host_linux.go": "wl-clipboard's programs on the host: absolute paths, an environment of their own",
 		"internal/sound/host.go":           "the host's players: absolute paths, an environment of their own",
+		"internal/container/exec.go":       "podman and docker on the host: absolute paths, an environment of their own",
 		"internal/keys/program.go":         "git, gh and gpg on the host: absolute paths, an environment of their own",
 		"internal/fileops/ripgrep.go":      "ripgrep, inside the walls: an absolute path, an environment of its own",
 		"sandbox/sandbox.go":               "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
@@ -128,7 +130,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 
 // importers are the rooms that may import a package at all.
 var importers = map[string]map[string]string{
-	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
+	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/container": "podman and docker on the host", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "internal/mcpserver": "MCP over HTTP, on a socket or loopback", "test/fakemodel": "a scripted model server for the end-to-end tests"},
 	"unsafe":    {"internal/stdio": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history/store": "counters in mapped memory that all writers share", "internal/history/disk": "a system call without a wrapper", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},

@@ -92,6 +92,7 @@ var layers = map[string][]string{
 	"strictjson":       {},
 	"mountinfo":        {},
 	"foreign":          {"policy", "policy/pathglob", "config", "jsontree", "pathname"},
+	"container":        {"advice"},
 	"profile":          {"policy", "config", "jsontree", "safefile"},
 	"lowlevel":         {"policy", "api", "decide", "session"},
 	"advice":           {},

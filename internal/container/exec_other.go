@@ -1,0 +1,7 @@
+//go:build !unix
+
+package container
+
+import "os/exec"
+
+func ends(*exec.Cmd) {}
