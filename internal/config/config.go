@@ -88,6 +88,9 @@ type Settings struct {
 	Engine     *policy.Value[string] // one of Engines; nil: not said; the operator's word stands
 	PromptsOff *policy.Value[bool]   // agents.prompts_off; nil: not said
 
+	ContainerEngine *policy.Value[string] // container.engine, one of ContainerEngines; nil: not said; the operator's word stands
+	ContainerImage  *policy.Value[string] // container.image; nil: not said; the operator's word stands
+
 	AgentConfigDir *policy.Value[string] // agent_config_dir, as it was written; nil: not said
 
 	DisplaySize *policy.Value[string] // display.size, see policy.ParseSize; nil: not said

@@ -18,6 +18,9 @@ func (p *Decision) ChooseEngine(refused error) error {
 	if p.NoWalls() {
 		return p.openStarts(refused)
 	}
+	if Contained(p) {
+		return chooseContainer(p)
+	}
 	asked, source, err := p.askedEngine()
 	if err != nil {
 		return err
@@ -86,6 +89,9 @@ func (p *Decision) PreviewEngine() error {
 		try := sandbox.StartOpenStage(hostfacts.SelfExe)
 		defer try.Abandon()
 		return p.ChooseEngine(try.Refused())
+	}
+	if Contained(p) {
+		return p.ChooseEngine(nil)
 	}
 	asked, _, err := p.askedEngine()
 	if err != nil {

@@ -93,6 +93,9 @@ func (p *Decision) path() string {
 	}
 	own := len(dirs)
 	for _, d := range filepath.SplitList(p.Getenv("PATH")) {
+		if Contained(p) {
+			break // the stage adds the image's
+		}
 		if !filepath.IsAbs(d) || strings.Contains(d, "\x00") {
 			continue
 		}

@@ -71,11 +71,12 @@ var calls = []call{
 	}},
 	{"syscall", "StartProcess", "the stage starts what runs inside", nil},
 	{"syscall", "ForkExec", "the stage starts what runs inside", map[string]string{
-		"internal/sandbox/start_linux.go":       "starts the stage: our own binary, no environment of the user",
-		"internal/sandbox/bubblewrap_linux.go":  "starts the system's bubblewrap: an absolute path, root's file, no environment of the user",
-		"internal/sandbox/stage/serve_linux.go": "starts what runs inside",
-		"internal/sandbox/stage/alone_linux.go": "the guard starts the stage: our own binary",
-		"internal/session/deskstart_linux.go":   "starts the supervisor of a workspace that stays: our own binary, as the user would",
+		"internal/sandbox/start_linux.go":           "starts the stage: our own binary, no environment of the user",
+		"internal/sandbox/bubblewrap_linux.go":      "starts the system's bubblewrap: an absolute path, root's file, no environment of the user",
+		"internal/sandbox/stage/serve_linux.go":     "starts what runs inside",
+		"internal/sandbox/stage/alone_linux.go":     "the guard starts the stage: our own binary",
+		"internal/sandbox/stage/container_linux.go": "a container's first process starts the stage: our own binary",
+		"internal/session/deskstart_linux.go":       "starts the supervisor of a workspace that stays: our own binary, as the user would",
 	}},
 	{"os", "Exit", "return an exit status to main", map[string]string{
 		"cmd/carrel/main.go":                    "main",

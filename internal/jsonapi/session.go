@@ -32,7 +32,7 @@ type session struct {
 	program tools.Carrel // run in the first directory
 	dirs    []directory
 	project string
-	backend string // process or none
+	backend string // process, container or none
 	mode    string // ephemeral or persistent
 	agent   string
 

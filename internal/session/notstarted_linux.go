@@ -51,6 +51,10 @@ func (s *Session) whyNotStarted(name string, err error) (int, error) {
 	if start.Code != int(syscall.ENOENT) {
 		return api.ExitNotRunable, fmt.Errorf("%q cannot be run inside: %s", name, start.Err)
 	}
+	if s.Container != nil {
+		return api.ExitNotFound, &advice.Error{Err: fmt.Errorf("%q is not in the image %s", name, s.Container.Image),
+			Hint: "take an image that has it: `carrel container build` makes one"}
+	}
 	full, lookErr := s.LookPath(name)
 	if lookErr != nil {
 		return api.ExitNotFound, fmt.Errorf("%q was not found in PATH, outside or inside", name)

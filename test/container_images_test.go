@@ -1,0 +1,189 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// smallImage is the image of the tests: busybox, bash and git of this machine with their
+// libraries, and a file by which it is known.
+const (
+	smallImage  = "localhost/carrel-e2e:small"
+	imageMarker = "the image's own"
+)
+
+// containers is podman for one person, with a storage of its own.
+type containers struct {
+	who  person
+	dir  string
+	env  []string
+	err  error
+	once sync.Once
+}
+
+var (
+	rootContainers  = &containers{}
+	namedContainers = &containers{}
+	smallTar        = sync.OnceValues(makeSmallTar)
+)
+
+// containersFor gives podman with the small image, for root or for a user with a name:
+// only those have ids for containers.
+func containersFor(t *testing.T, root bool) *containers {
+	t.Helper()
+	c := namedContainers
+	if root {
+		c = rootContainers
+	}
+	c.once.Do(func() {
+		if c.who = (person{"root", 0, 0}); !root {
+			c.who, _ = namedPerson(t)
+		}
+		c.err = c.prepare()
+	})
+	if c.err != nil {
+		t.Fatalf("podman for the tests: %v", c.err)
+	}
+	return c
+}
+
+// prepare writes the configuration that this kind of machine needs, and imports the image.
+func (c *containers) prepare() error {
+	c.dir = filepath.Join(built.base, "p"+strconv.Itoa(c.who.uid)) // short: podman takes 50 bytes for the place of what runs
+	if err := errors.Join(os.Mkdir(c.dir, 0o700), os.Mkdir(c.dir+"/home", 0o700)); err != nil {
+		return err
+	}
+	engine := "[engine]\nruntime = \"runc\"\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"none\"\ntmp_dir = \"" + c.dir + "/tmp\"\n" +
+		"[network]\nnetwork_backend = \"netavark\"\nnetwork_config_dir = \"" + c.dir + "/networks\"\n" +
+		"[containers]\ndefault_ulimits = [\"nofile=1024:4096\", \"nproc=1000:2000\"]\n"
+	storage := "[storage]\ndriver = \"overlay\"\nrunroot = \"" + c.dir + "/runroot\"\ngraphroot = \"" + c.dir + "/graph\"\n" +
+		"rootless_storage_path = \"" + c.dir + "/graph\"\n"
+	for name, text := range map[string]string{"containers.conf": engine, "storage.conf": storage} {
+		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{c.dir, c.dir + "/home"} {
+		if err := os.Chown(dir, c.who.uid, c.who.gid); err != nil {
+			return err
+		}
+	}
+	c.env = []string{"CONTAINERS_CONF=" + c.dir + "/containers.conf", "CONTAINERS_STORAGE_CONF=" + c.dir + "/storage.conf"}
+	archive, err := smallTar()
+	if err != nil {
+		return err
+	}
+	_, err = c.podman("import", "--quiet", archive, smallImage)
+	return err
+}
+
+// podman runs it as the person.
+func (c *containers) podman(args ...string) (string, error) {
+	cmd := exec.Command("/usr/bin/podman", args...)
+	cmd.Dir = "/"
+	own := []string{"HOME=" + c.dir + "/home", "USER=" + c.who.name, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "XDG_RUNTIME_DIR=" + c.dir}
+	cmd.Env = append(own, c.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.who.credential()}
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("podman %s: %w: %s", args[0], err, said.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// of lists the containers of a world, by what of the host they have.
+func (c *containers) of(w *world) (found []string) {
+	w.t.Helper()
+	out, err := c.podman("ps", "--all", "--format", "{{.ID}} {{.State}} {{.Mounts}}")
+	w.must(err)
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, w.base+"/") {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found
+}
+
+// gone waits until a world has no container any more.
+func (c *containers) gone(w *world, within time.Duration) {
+	w.t.Helper()
+	for end := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) {
+		left := c.of(w)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			w.t.Errorf("left after %s: %q", within, left)
+			return
+		}
+	}
+}
+
+// removeContainers takes away what the fixtures have made.
+func removeContainers() error {
+	var errs []error
+	for _, c := range []*containers{rootContainers, namedContainers} {
+		if c.dir == "" {
+			continue
+		}
+		_, err := c.podman("system", "reset", "--force") // with the pause process of a person without root
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// makeSmallTar makes the archive of the small image.
+func makeSmallTar() (string, error) {
+	root := built.base + "/image"
+	for _, dir := range []string{"bin", "etc", "usr/bin", "home", "opt", "var"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			return "", err
+		}
+	}
+	script := `set -eu
+cp /bin/busybox bin/busybox
+for name in $(bin/busybox --list); do [ $name = busybox ] || ln -sf busybox bin/$name; done
+for program in /bin/bash /usr/bin/git; do
+	rm -f .$program; cp -L $program .$program
+	for lib in $(ldd $program | grep -o '/[^ ]*'); do mkdir -p .$(dirname $lib); cp -L $lib .$lib; done
+done
+printf '%s' "$1" >etc/marker
+echo 'root:x:0:0:root:/root:/bin/sh' >etc/passwd
+echo 'root:x:0:' >etc/group
+tar -cf ../image.tar .
+chmod 644 ../image.tar`
+	cmd := exec.Command("/bin/bash", "-c", script, "bash", imageMarker)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("making the image: %w: %s", err, out)
+	}
+	return built.base + "/image.tar", os.RemoveAll(root)
+}
+
+// contained is a world in which everything runs in containers of the small image.
+func contained(t *testing.T, root bool) (*world, *containers) {
+	t.Helper()
+	c := containersFor(t, root)
+	w := newWorld(t, c.who)
+	w.env = append(w.env, c.env...)
+	if !root { // podman without root has its state there
+		w.env = append(w.env, "XDG_RUNTIME_DIR="+c.dir)
+	}
+	return w, c
+}
+
+// inContainer are the flags.
+var inContainer = []string{"--backend", "container", "--image", smallImage}
