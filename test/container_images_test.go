@@ -23,43 +23,84 @@ const (
 	imageMarker = "the image's own"
 )
 
-// containers is podman for one person, with a storage of its own.
+// containers is an engine for one person, with a storage of its own.
 type containers struct {
-	who  person
-	dir  string
-	env  []string
-	err  error
-	once sync.Once
+	engine string // podman or docker
+	who    person
+	dir    string
+	env    []string
+	daemon *exec.Cmd // docker's
+	err    error
+	once   sync.Once
 }
 
+// engines are podman as root, podman of an ordinary user, and docker for that one.
 var (
-	rootContainers  = &containers{}
-	namedContainers = &containers{}
-	smallTar        = sync.OnceValues(makeSmallTar)
+	rootContainers   = &containers{engine: "podman"}
+	namedContainers  = &containers{engine: "podman"}
+	dockerContainers = &containers{engine: "docker"}
+	smallTar         = sync.OnceValues(makeSmallTar)
 )
 
-// containersFor gives podman with the small image, for root or for a user with a name:
-// only those have ids for containers.
-func containersFor(t *testing.T, root bool) *containers {
+// ready gives the engine with the small image, for root or for a user with a name: only
+// those have ids for containers.
+func (c *containers) ready(t *testing.T) *containers {
 	t.Helper()
-	c := namedContainers
-	if root {
-		c = rootContainers
-	}
 	c.once.Do(func() {
-		if c.who = (person{"root", 0, 0}); !root {
+		c.err = errors.New("there is no user for it")
+		if c.who = (person{"root", 0, 0}); c != rootContainers {
 			c.who, _ = namedPerson(t)
 		}
-		c.err = c.prepare()
+		if c.err = nil; c.engine == "docker" {
+			c.err = c.startDocker()
+		} else {
+			c.err = c.preparePodman()
+		}
+		archive, err := smallTar()
+		if c.err = errors.Join(c.err, err); c.err == nil {
+			_, c.err = c.tell("import", archive, smallImage)
+		}
 	})
 	if c.err != nil {
-		t.Fatalf("podman for the tests: %v", c.err)
+		t.Fatalf("%s for the tests: %v", c.engine, c.err)
 	}
 	return c
 }
 
-// prepare writes the configuration that this kind of machine needs, and imports the image.
-func (c *containers) prepare() error {
+// startDocker starts a daemon of the tests' own, which changes nothing of the machine's network.
+func (c *containers) startDocker() error {
+	c.dir = filepath.Join(built.base, "docker")
+	if err := errors.Join(os.Mkdir(c.dir, 0o755), os.Mkdir(c.dir+"/home", 0o755)); err != nil {
+		return err
+	}
+	socket := "unix://" + c.dir + "/docker.sock"
+	c.env = []string{"DOCKER_HOST=" + socket}
+	c.daemon = exec.Command("/usr/sbin/dockerd", "--data-root", c.dir+"/data", "--exec-root", c.dir+"/exec", "--pidfile", c.dir+"/pid",
+		"--host", socket, "--group", strconv.Itoa(c.who.gid), "--iptables=false", "--bridge=none")
+	c.daemon.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + c.dir + "/home"}
+	log, err := os.Create(c.dir + "/log")
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	c.daemon.Stdout, c.daemon.Stderr = log, log
+	if err := c.daemon.Start(); err != nil {
+		return err
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		_, err := c.tell("version")
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			said, _ := os.ReadFile(c.dir + "/log")
+			return fmt.Errorf("the daemon does not answer: %w: %s", err, said)
+		}
+	}
+}
+
+// preparePodman writes the configuration that this kind of machine needs.
+func (c *containers) preparePodman() error {
 	c.dir = filepath.Join(built.base, "p"+strconv.Itoa(c.who.uid)) // short: podman takes 50 bytes for the place of what runs
 	if err := errors.Join(os.Mkdir(c.dir, 0o700), os.Mkdir(c.dir+"/home", 0o700)); err != nil {
 		return err
@@ -80,17 +121,16 @@ func (c *containers) prepare() error {
 		}
 	}
 	c.env = []string{"CONTAINERS_CONF=" + c.dir + "/containers.conf", "CONTAINERS_STORAGE_CONF=" + c.dir + "/storage.conf"}
-	archive, err := smallTar()
-	if err != nil {
-		return err
-	}
-	_, err = c.podman("import", "--quiet", archive, smallImage)
-	return err
+	return nil
 }
 
-// podman runs it as the person.
-func (c *containers) podman(args ...string) (string, error) {
-	cmd := exec.Command("/usr/bin/podman", args...)
+// tell runs the engine's program as the person.
+func (c *containers) tell(args ...string) (string, error) {
+	program, err := exec.LookPath(c.engine)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(program, args...)
 	cmd.Dir = "/"
 	own := []string{"HOME=" + c.dir + "/home", "USER=" + c.who.name, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "XDG_RUNTIME_DIR=" + c.dir}
 	cmd.Env = append(own, c.env...)
@@ -99,7 +139,7 @@ func (c *containers) podman(args ...string) (string, error) {
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("podman %s: %w: %s", args[0], err, said.String())
+		return "", fmt.Errorf("%s %s: %w: %s", c.engine, args[0], err, said.String())
 	}
 	return strings.TrimSpace(string(out)), nil
 }
@@ -107,7 +147,7 @@ func (c *containers) podman(args ...string) (string, error) {
 // of lists the containers of a world, by what of the host they have.
 func (c *containers) of(w *world) (found []string) {
 	w.t.Helper()
-	out, err := c.podman("ps", "--all", "--format", "{{.ID}} {{.State}} {{.Mounts}}")
+	out, err := c.tell("ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.State}} {{.Mounts}}")
 	w.must(err)
 	for line := range strings.Lines(out) {
 		if strings.Contains(line, w.base+"/") {
@@ -139,8 +179,12 @@ func removeContainers() error {
 		if c.dir == "" {
 			continue
 		}
-		_, err := c.podman("system", "reset", "--force") // with the pause process of a person without root
+		_, err := c.tell("system", "reset", "--force") // with the pause process of a person without root
 		errs = append(errs, err)
+	}
+	if d := dockerContainers.daemon; d != nil && d.Process != nil {
+		_ = d.Process.Signal(syscall.SIGTERM)
+		_ = d.Wait()
 	}
 	return errors.Join(errs...)
 }
@@ -174,15 +218,18 @@ chmod 644 ../image.tar`
 }
 
 // contained is a world in which everything runs in containers of the small image.
-func contained(t *testing.T, root bool) (*world, *containers) {
+func contained(t *testing.T, c *containers) *world {
 	t.Helper()
-	c := containersFor(t, root)
+	c.ready(t)
 	w := newWorld(t, c.who)
 	w.env = append(w.env, c.env...)
-	if !root { // podman without root has its state there
+	switch c {
+	case namedContainers: // podman without root has its state there
 		w.env = append(w.env, "XDG_RUNTIME_DIR="+c.dir)
+	case dockerContainers:
+		w.write(w.home+"/.config/carrel/config.yaml", "container:\n  engine: docker\n")
 	}
-	return w, c
+	return w
 }
 
 // inContainer are the flags.

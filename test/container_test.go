@@ -11,16 +11,14 @@ import (
 	"time"
 )
 
-// eachEngine runs a scenario with podman as root and without root.
+// eachEngine runs a scenario with podman as root and without root, and with docker for an
+// ordinary user.
 func eachEngine(t *testing.T, scenario func(t *testing.T, w *world, c *containers)) {
-	for name, root := range map[string]bool{"root": true, "rootless": false} {
-		if root && os.Getuid() != 0 {
-			continue
+	for name, c := range map[string]*containers{"root": rootContainers, "rootless": namedContainers, "docker": dockerContainers} {
+		if c != namedContainers && os.Getuid() != 0 {
+			continue // root's, and docker's daemon takes root
 		}
-		t.Run(name, func(t *testing.T) {
-			w, c := contained(t, root)
-			scenario(t, w, c)
-		})
+		t.Run(name, func(t *testing.T) { scenario(t, contained(t, c), c) })
 	}
 }
 
@@ -114,7 +112,8 @@ func TestContainerStays(t *testing.T) {
 // no project's file asks for one.
 func TestContainerRefusals(t *testing.T) {
 	t.Parallel()
-	w, c := contained(t, false)
+	c := namedContainers
+	w := contained(t, c)
 	for _, tt := range []struct {
 		flags []string
 		says  string
@@ -146,7 +145,7 @@ func TestContainerRefusals(t *testing.T) {
 // noContainerLeft ends runs by SIGKILL of the supervisor and of the container's processes.
 func noContainerLeft(d *desk) {
 	before := d.outsideSh("find . | sort")
-	c := containersFor(d.t, false)
+	c := namedContainers
 	for _, victim := range []string{"supervisor", sandboxStage + " container", sandboxStage + " nested"} {
 		args := append(append([]string{"run"}, d.flags...), "--", "bash", "-c", "echo ready; (setsid sleep 300 &); sleep 300")
 		cmd := d.command(d.bin, args...)
@@ -181,7 +180,7 @@ func (d *desk) stageOf(c *containers, command string) int {
 		d.t.Fatalf("containers: %q", found)
 	}
 	id, _, _ := strings.Cut(found[0], " ")
-	first, err := c.podman("inspect", "--format", "{{.State.Pid}}", id)
+	first, err := c.tell("inspect", "--format", "{{.State.Pid}}", id)
 	d.must(err)
 	pid, err := strconv.Atoi(first)
 	d.must(err)

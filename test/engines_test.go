@@ -113,7 +113,7 @@ func engineMakesWalls(t *testing.T, c column) {
 func newDesk(t *testing.T, c column, row engineCase) *desk {
 	w := (*world)(nil)
 	if c.name == containerColumn {
-		w, _ = contained(t, false)
+		w = contained(t, namedContainers)
 	} else {
 		w = newWorld(t, ordinary(t))
 	}

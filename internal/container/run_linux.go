@@ -26,6 +26,8 @@ type Run struct {
 	UID, GID  int
 	Stage     string // host path of the program that is the container's first process
 
+	RuntimeDir string // XDG_RUNTIME_DIR, where engines have sockets
+
 	dir  string // of the host, of this container alone
 	lock int
 }
@@ -164,7 +166,7 @@ func (r *Run) mount(b sandbox.HostBind) (string, error) {
 		return "", &advice.Error{Err: fmt.Errorf("%q has a line break in its name, which %s takes in no mount", b.Source, r.Engine.Kind),
 			Hint: "rename it, or leave it out"}
 	}
-	if err := r.Engine.CheckMount(b.Source, ""); err != nil {
+	if err := r.Engine.CheckMount(b.Source, r.RuntimeDir); err != nil {
 		return "", err
 	}
 	fields := []string{"type=bind", "source=" + b.Source, "target=" + b.Target}

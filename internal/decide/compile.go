@@ -202,6 +202,11 @@ func (p *Decision) fill(in *sandbox.Input) {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}
 	in.Symlinks = append(in.Symlinks, p.mountLinks()...)
+	if Contained(p) {
+		if file, ok := terminalIn(p, map[string]string{}); ok {
+			in.Files = append(in.Files, file)
+		}
+	}
 	p.shims(in)
 	if p.Request.Exact == nil {
 		helpers(p, in)

@@ -3,10 +3,14 @@ package decide
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"carrel/internal/advice"
 	"carrel/internal/config"
 	"carrel/internal/container"
+	"carrel/internal/hostfile"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -31,6 +35,10 @@ func chooseContainer(p *Decision) error {
 	}
 	if v := p.Loaded.Settings.ContainerEngine; v != nil {
 		asked = v.V
+	}
+	if d := p.Policy.Lookup("/"); d.Access == policy.Read || d.Access == policy.Write {
+		return &advice.Error{Err: fmt.Errorf("%s: with --backend container what is at / is the image's", d.Rule.Source.Text),
+			Hint: "name the files and directories of the host that you need"}
 	}
 	image, err := imageOf(p)
 	if err != nil {
@@ -65,4 +73,38 @@ func imageOf(p *Decision) (string, error) {
 	}
 	return "", &advice.Error{Err: fmt.Errorf("backend container (%s): no image is named", p.Reason(policy.DimBackend).Source),
 		Hint: "--image NAME, or container.image in your configuration"}
+}
+
+// terminfoDir is where the description of the person's terminal is inside.
+const terminfoDir = "/run/carrel/terminfo"
+
+// terminfoDirs are where the host has them, terminfo(5).
+var terminfoDirs = []string{"/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/lib/terminfo"}
+
+// maxTerminfo bounds one of them, as ncurses does.
+const maxTerminfo = 32 << 10
+
+// everywhere are the terminals that each image knows, or needs no description of.
+var everywhere = []string{"", "dumb", "linux", "vt100", "xterm", "xterm-256color", "screen", "screen-256color"}
+
+// terminalIn gives what a command in a container needs of the person's terminal: the host's
+// description where there is one. Else it is called what every image knows.
+func terminalIn(p *Decision, env map[string]string) (file sandbox.Mount, described bool) {
+	name := p.Getenv("TERM")
+	if slices.Contains(everywhere, name) || strings.ContainsAny(name, "/.") {
+		return file, false
+	}
+	for _, dir := range terminfoDirs {
+		at := filepath.Join(dir, name[:1], name)
+		data, err := hostfile.ReadHead(at, maxTerminfo)
+		if err != nil {
+			continue
+		}
+		env["TERMINFO_DIRS"] = terminfoDir + ":" // and those of the image
+		return sandbox.Mount{Kind: sandbox.MountData, Target: filepath.Join(terminfoDir, name[:1], name), Data: data, Perm: 0o644,
+			Reason: "your terminal"}, true
+	}
+	env["TERM"] = "xterm-256color"
+	p.NoteOnce(fmt.Sprintf("this machine does not describe the terminal %q: in the container it is called xterm-256color", name))
+	return file, false
 }

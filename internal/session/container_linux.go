@@ -16,7 +16,7 @@ func openContainer(s *Session, id string) (drop func(), err error) {
 	if s.State == nil {
 		return func() {}, statedir.ErrNone
 	}
-	run := &container.Run{Engine: s.Container.Engine, Image: s.Container.Image, Workspace: id, UID: s.UID, GID: s.GID}
+	run := &container.Run{Engine: s.Container.Engine, Image: s.Container.Image, Workspace: id, UID: s.UID, GID: s.GID, RuntimeDir: s.Getenv("XDG_RUNTIME_DIR")}
 	if run.Stage, err = hostfacts.ContainedStage(); err != nil {
 		return func() {}, err
 	}
