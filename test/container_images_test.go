@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// smallImage is the image of the tests: busybox, bash and git of this machine with their
-// libraries, and a file by which it is known.
+// smallImage is the image of the tests: busybox, bash, git and wmctrl of this machine with
+// their libraries, a script that stands for an agent, and a file by which it is known.
 const (
 	smallImage  = "localhost/carrel-e2e:small"
 	imageMarker = "the image's own"
@@ -200,11 +200,13 @@ func makeSmallTar() (string, error) {
 	script := `set -eu
 cp /bin/busybox bin/busybox
 for name in $(bin/busybox --list); do [ $name = busybox ] || ln -sf busybox bin/$name; done
-for program in /bin/bash /usr/bin/git; do
+for program in /bin/bash /usr/bin/git /usr/bin/wmctrl; do
 	rm -f .$program; cp -L $program .$program
 	for lib in $(ldd $program | grep -o '/[^ ]*'); do mkdir -p .$(dirname $lib); cp -L $lib .$lib; done
 done
 printf '%s' "$1" >etc/marker
+printf '#!/bin/sh\ncat ~/.claude/settings.json; echo written >>~/.claude/inside; wc -l <~/.claude/inside\n' >usr/bin/claude
+chmod 755 usr/bin/claude
 echo 'root:x:0:0:root:/root:/bin/sh' >etc/passwd
 echo 'root:x:0:' >etc/group
 tar -cf ../image.tar .

@@ -26,6 +26,17 @@ func Contained(p *Decision) bool {
 	return p.Policy != nil && p.Policy.Backend == policy.BackendContainer
 }
 
+// asksForContainer says the same before the policy is decided, of what is asked for.
+func asksForContainer(p *Decision) bool {
+	asked, by := p.Request.Flags.Backend, policy.LayerCommandLine
+	for _, l := range p.Loaded.Layers {
+		if v := l.Request.Backend; v != nil && (asked == nil || l.Kind < by) {
+			asked, by = v, l.Kind
+		}
+	}
+	return asked != nil && asked.V == policy.BackendContainer
+}
+
 // chooseContainer finds the engine and the image. Nothing is started and asked.
 func chooseContainer(p *Decision) error {
 	asked, why := config.EngineAuto, p.Reason(policy.DimBackend).Source.String()
@@ -51,10 +62,7 @@ func chooseContainer(p *Decision) error {
 	p.Container = &Container{Engine: found, Image: image}
 	why = "image " + image + " (" + cmp.Or(why, "backend container") + ")"
 	p.engine = engine{name: sandbox.EngineContainer, program: found.Kind, why: why}
-	if err := p.Preview(); err != nil {
-		return err
-	}
-	return p.EngineHolds()
+	return nil // the plan is looked at when it is made, after the agent's home
 }
 
 // imageOf is the name of the image, by the operator, the command line or the user.

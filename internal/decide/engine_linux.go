@@ -91,7 +91,10 @@ func (p *Decision) PreviewEngine() error {
 		return p.ChooseEngine(try.Refused())
 	}
 	if Contained(p) {
-		return p.ChooseEngine(nil)
+		if err := errors.Join(p.ChooseEngine(nil), p.Preview()); err != nil {
+			return err
+		}
+		return p.EngineHolds()
 	}
 	asked, _, err := p.askedEngine()
 	if err != nil {
