@@ -121,11 +121,12 @@ func (r *Run) Start(binds []sandbox.HostBind, first []string, network bool) erro
 
 // arguments are those of the engine's run. The filter, the masks and the capabilities of
 // what runs inside are the stage's own, which makes namespaces in the container: so the
-// engine's filter and masks, which would refuse that, are off.
+// engine's filter and masks, which would refuse that, are off. A health check of the image's
+// would run beside the stage's walls, where the project can be written.
 func (r *Run) arguments(binds []sandbox.HostBind, first []string, network bool) ([]string, error) {
 	args := []string{"run", "--detach", "--rm", "--pull", "never", "--cidfile", filepath.Join(r.dir, cidFile),
 		"--label", LabelOwner + "=" + OwnerValue, "--label", LabelWorkspace + "=" + r.Workspace, "--log-driver", "none",
-		"--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges",
+		"--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--no-healthcheck",
 		"--security-opt", "seccomp=unconfined", "--security-opt", "label=disable", "--security-opt", "apparmor=unconfined",
 		"--user", strconv.Itoa(r.UID) + ":" + strconv.Itoa(r.GID)}
 	if r.Engine.Kind == Podman {

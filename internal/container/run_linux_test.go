@@ -23,7 +23,7 @@ func TestRunArguments(t *testing.T) {
 		}
 		line := strings.Join(args, " ")
 		for _, want := range []string{
-			"--cap-drop all ", "no-new-privileges ", "--read-only ", "--user 1000:1001 ", "--network none ", "--pull never ",
+			"--cap-drop all ", "no-new-privileges ", "--read-only ", "--user 1000:1001 ", "--network none ", "--pull never ", "--no-healthcheck ",
 			LabelWorkspace + "=abc ", `type=bind,"source=/srv/a,b""c",target=/.carrel/host/x,readonly`,
 			"source=/state/abc/link,target=/.carrel/link,readonly",
 		} {
