@@ -138,6 +138,7 @@ func (l *loader) layer(r *decoded) {
 	if r.settings.ContainerImage != nil && l.out.Settings.ContainerImage == nil { // the operator's file comes first
 		l.out.Settings.ContainerImage = r.settings.ContainerImage
 	}
+	l.images(r)
 	if r.settings.PromptsOff != nil {
 		l.out.Settings.PromptsOff = r.settings.PromptsOff
 	}

@@ -53,7 +53,7 @@ func configFields() []field {
 		field{key: "backend", typ: typeEnum, in: userFiles, enum: []string{"container", "process", "none"},
 			doc: "Where workspaces run. process: behind walls. container: behind walls too, with the system of an image. none: as you, without walls; what your user can do, commands can do, and only the history is kept. Refused under a ceiling.",
 			put: func(t *target, v value) { t.request.Backend = textValue[policy.Backend](v) }},
-		containerField(),
+		withImages(containerField()),
 		field{key: "engine", typ: typeEnum, in: userFiles, enum: Engines,
 			doc: "What makes the walls. auto: our own namespaces; where they are refused, the system's bubblewrap; where that gets none either, Landlock alone. The others: that one or no start. What the operator names, no other file changes.",
 			put: func(t *target, v value) { t.settings.Engine = textValue[string](v) }},

@@ -54,7 +54,7 @@ func (e *Engine) Explain(what string, cause error, said string) error {
 			all = all && strings.Contains(said, t)
 		}
 		if all {
-			return &advice.Error{Err: fmt.Errorf("%s: "+k.why+" (%s)", what, e.Kind, line), Hint: k.hint}
+			return &advice.Error{Err: fmt.Errorf(k.why+" (%s)", e.Kind, line), Hint: k.hint}
 		}
 	}
 	if line == "" {

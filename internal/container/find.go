@@ -29,6 +29,7 @@ const (
 	LabelOwner     = "dev.carrel.owner"     // [OwnerValue] on images and containers
 	LabelAgent     = "dev.carrel.agent"     // the agent that an image is for
 	LabelWorkspace = "dev.carrel.workspace" // the id of the workspace of a container
+	LabelName      = "dev.carrel.name"      // the name that an image was given by us
 	LabelBase      = "dev.carrel.base"      // the id of the image that an overlay lies on
 	OwnerValue     = "carrel"
 )

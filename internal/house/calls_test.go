@@ -48,15 +48,16 @@ var calls = []call{
 		"bench/desktopx.go":                 "an X server and programs to compare with, with the bench's environment",
 	}},
 	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
-		"internal/tools/carrel.go":         "this program itself, with the environment that it was started with",
-		"internal/session/inside_linux.go": "the host's link opener: an absolute path, an environment of its own",
-		"internal/clipboard/host_linux.go": "wl-clipboard's programs on the host: absolute paths, an environment of their own",
-		"internal/sound/host.go":           "the host's players: absolute paths, an environment of their own",
-		"internal/container/exec.go":       "podman and docker on the host: absolute paths, an environment of their own",
-		"internal/keys/program.go":         "git, gh and gpg on the host: absolute paths, an environment of their own",
-		"internal/fileops/ripgrep.go":      "ripgrep, inside the walls: an absolute path, an environment of its own",
-		"sandbox/sandbox.go":               "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
-		"bench/run.go":                     "measures programs found at fixed places",
+		"internal/tools/carrel.go":                "this program itself, with the environment that it was started with",
+		"internal/session/inside_linux.go":        "the host's link opener: an absolute path, an environment of its own",
+		"internal/clipboard/host_linux.go":        "wl-clipboard's programs on the host: absolute paths, an environment of their own",
+		"internal/sound/host.go":                  "the host's players: absolute paths, an environment of their own",
+		"internal/cli/containercmd/installdev.go": "go, by an absolute path, as its user would start it in the source tree",
+		"internal/container/exec.go":              "podman and docker on the host: absolute paths, an environment of their own",
+		"internal/keys/program.go":                "git, gh and gpg on the host: absolute paths, an environment of their own",
+		"internal/fileops/ripgrep.go":             "ripgrep, inside the walls: an absolute path, an environment of its own",
+		"sandbox/sandbox.go":                      "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
+		"bench/run.go":                            "measures programs found at fixed places",
 	}},
 	{"os/exec", "LookPath", "look in the directories that you trust", map[string]string{
 		"bench/peers.go":          "finds the programs to measure",
@@ -102,6 +103,7 @@ var calls = []call{
 	{"os", "MkdirTemp", "state lies in the state directory, generated files in memory", map[string]string{
 		"internal/dirlist/deeptree/deeptree_linux.go": "tests alone use it, as another user than the tests are",
 		"bench/fixture.go":                            "projects to measure in",
+		"internal/container/dockerfile.go":            "the directory of a build, in the state directory",
 		"internal/session/private_linux.go":           "a run's own directory in the state directory",
 		"internal/doctor/machine_linux.go":            "directories to try an overlay in, taken away again",
 	}},
@@ -131,7 +133,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 
 // importers are the rooms that may import a package at all.
 var importers = map[string]map[string]string{
-	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/container": "podman and docker on the host", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
+	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/container": "podman and docker on the host", "internal/cli/containercmd": "go builds this program", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "internal/mcpserver": "MCP over HTTP, on a socket or loopback", "test/fakemodel": "a scripted model server for the end-to-end tests"},
 	"unsafe":    {"internal/stdio": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history/store": "counters in mapped memory that all writers share", "internal/history/disk": "a system call without a wrapper", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},
@@ -141,11 +143,13 @@ var importers = map[string]map[string]string{
 	"os/user":   {},
 	"math/rand": {},
 	"embed": {
-		"internal/view":      "the table of secret places is a data file",
-		"internal/hooks":     "a plugin of OpenCode is a program of JavaScript",
-		"internal/secrets":   "the table of the names of secret files is one",
-		"internal/toolchain": "what enters an environment is a program of bash",
-		"bench":              "jobs and the state of an age are programs of bash",
+		"internal/view":         "the table of secret places is a data file",
+		"internal/hooks":        "a plugin of OpenCode is a program of JavaScript",
+		"internal/secrets":      "the table of the names of secret files is one",
+		"internal/toolchain":    "what enters an environment is a program of bash",
+		"internal/container":    "Dockerfiles are files, and what looks into an image is a program of sh",
+		"internal/devcontainer": "what runs lifecycle commands is a program of sh",
+		"bench":                 "jobs and the state of an age are programs of bash",
 	},
 	"math/rand/v2": {
 		"bench": "random order of runs",

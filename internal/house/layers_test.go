@@ -93,6 +93,7 @@ var layers = map[string][]string{
 	"mountinfo":        {},
 	"foreign":          {"policy", "policy/pathglob", "config", "jsontree", "pathname"},
 	"container":        {"advice", "sandbox"},
+	"devcontainer":     {"hostfile", "jsontree"},
 	"profile":          {"policy", "config", "jsontree", "safefile"},
 	"lowlevel":         {"policy", "api", "decide", "session"},
 	"advice":           {},
@@ -109,6 +110,9 @@ var layers = map[string][]string{
 	"changelog":        {"advice", "broker", "history", "history/disk", "statedir"},
 	"histories":        {"changelog", "config", "history", "hostfile", "policy", "statedir"},
 	"steps":            {"api", "broker", "changelog", "config", "guard", "histories", "history", "history/journal", "history/steplog", "inside", "policy", "processes", "sandbox", "supervisor"},
+	"cli/containercmd": {
+		"agents", "api", "cli/cmdenv", "cmdline", "config", "container", "devcontainer", "safefile", "show", "statedir",
+	},
 	"network": {
 		"advice", "api", "egress", "fdpass", "hostfile", "knock", "policy", "ports", "sandbox", "statedir", "steps", "supervisor",
 	},
@@ -135,7 +139,7 @@ var layers = map[string][]string{
 	"cli/configcmd":   {"agents", "api", "cli/cmdenv", "cli/policyflags", "cmdline", "config", "explain", "foreign", "jsontree", "outfile", "policy", "profile", "show", "decide"},
 	"cli/decisioncmd": {"api", "apiview", "audit", "cli/cmdenv", "cli/openhistory", "cli/target", "cmdline", "config", "history", "history/journal", "history/steplog", "named", "policy", "show", "statedir", "supervisor", "decide"},
 	"cli/desktopcmd":  {"api", "cli/cmdenv", "cli/target", "clipboard", "cmdline", "memfile", "outfile", "show", "strictjson", "supervisor"},
-	"cli/doctorcmd":   {"api", "cli/cmdenv", "cli/target", "cmdline", "doctor", "show", "statedir", "supervisor"},
+	"cli/doctorcmd":   {"api", "cli/cmdenv", "cli/containercmd", "cli/target", "cmdline", "doctor", "show", "statedir", "supervisor"},
 	"cli/openhistory": {"api", "cli/cmdenv", "cli/target", "history", "history/journal", "named", "policy", "projecthistory", "show", "statedir", "stepview", "supervisor"},
 	"cli/historycmd":  {"api", "cli/cmdenv", "cli/openhistory", "cli/policyflags", "cmdline", "histories", "history", "history/journal", "history/steplog", "inside", "outfile", "pathname", "projecthistory", "show", "stepview", "supervisor"},
 	"cli/namedcmd":    {"api", "apiview", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "inside", "named", "policy", "profile", "show", "statedir", "supervisor", "decide", "session"},
