@@ -14,12 +14,18 @@ import (
 // eachEngine runs a scenario with podman as root and without root, and with docker for an
 // ordinary user.
 func eachEngine(t *testing.T, scenario func(t *testing.T, w *world, c *containers)) {
-	for name, c := range map[string]*containers{"root": rootContainers, "rootless": namedContainers, "docker": dockerContainers} {
-		if c != namedContainers && os.Getuid() != 0 {
-			continue // root's, and docker's daemon takes root
-		}
-		t.Run(name, func(t *testing.T) { scenario(t, contained(t, c), c) })
+	eachPodman(t, scenario)
+	if os.Getuid() == 0 { // the daemon takes root
+		t.Run("docker", func(t *testing.T) { scenario(t, contained(t, dockerContainers), dockerContainers) })
 	}
+}
+
+// eachPodman does so without docker.
+func eachPodman(t *testing.T, scenario func(t *testing.T, w *world, c *containers)) {
+	if os.Getuid() == 0 {
+		t.Run("root", func(t *testing.T) { scenario(t, contained(t, rootContainers), rootContainers) })
+	}
+	t.Run("rootless", func(t *testing.T) { scenario(t, contained(t, namedContainers), namedContainers) })
 }
 
 // TestContainerRun: a command sees the image's system and the project, and nothing else of

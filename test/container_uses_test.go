@@ -19,7 +19,8 @@ func TestContainerAgent(t *testing.T) {
 	own := w.write(w.home+"/.claude/settings.json", `{"theme":"dark"}`)
 	for run := range 2 {
 		r := w.run(append(inContainer, "--", "claude")...)
-		if want := string(rune('1' + run)); r.code != 0 || !strings.Contains(r.out, "dark") || !strings.HasSuffix(strings.TrimSpace(r.out), want) {
+		want := string(rune('1' + run))
+		if r.code != 0 || !strings.Contains(r.out, "dark") || !strings.HasSuffix(strings.TrimSpace(r.out), want) {
 			t.Errorf("run %d: %s", run, r)
 		}
 	}
@@ -46,12 +47,14 @@ func TestContainerServes(t *testing.T) {
 	w := contained(t, namedContainers)
 	w.litter = true
 	w.write(w.home+"/notes/note", "a note")
-	w.write(w.home+"/.config/carrel/config.yaml", "host_commands: [uname]\nextra_mounts: [~/notes]\nbackend: container\ncontainer:\n  image: "+smallImage+"\n")
+	w.write(w.home+"/.config/carrel/config.yaml",
+		"host_commands: [uname]\nextra_mounts: [~/notes]\nbackend: container\ncontainer:\n  image: "+smallImage+"\n")
 	if out := w.sh("readlink $(command -v uname); cat ~/notes/note; echo x >~/notes/note || uname -s"); !strings.Contains(out, "a noteLinux") {
 		t.Errorf("inside: %q", out)
 	}
 	port := w.freePort()
-	cmd := w.command(w.bin, "run", "--network", "local", "--publish", "8080:"+port, "--", "sh", "-c", "echo ready; nc -lp 8080 -e echo "+greeting)
+	serve := "echo ready; nc -lp 8080 -e echo " + greeting
+	cmd := w.command(w.bin, "run", "--network", "local", "--publish", "8080:"+port, "--", "sh", "-c", serve)
 	out, err := cmd.StdoutPipe()
 	w.must(err)
 	w.must(cmd.Start())

@@ -244,7 +244,7 @@ func (e *Engine) Prune(ctx context.Context, all, dry bool) ([]Pruned, error) {
 // Leftovers removes containers of Carrel's that have ended and were not removed.
 func (e *Engine) Leftovers(ctx context.Context, dry bool) ([]Pruned, error) {
 	var out []Pruned
-	for _, status := range []string{"created", "exited", "dead"} {
+	for _, status := range []string{"exited", "dead"} { // one that is only created is about to start
 		if status == "dead" && e.Kind == Podman {
 			continue // a word of docker's
 		}

@@ -56,7 +56,7 @@ func (p *Decision) Compile(prepare bool) error {
 		Broker: p.History(), Reads: p.TrapsReads,
 		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
 		Pins:     append(slices.Clone(p.Guarded.Pins), p.globPins()...),
-		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.Environ(), Dir: p.Place.Cwd, Path: p.programPath()},
+		Command:  lifecycle(p, sandbox.Command{Argv: p.agentArgv(), Env: p.Environ(), Dir: p.Place.Cwd, Path: p.programPath()}),
 	}
 	if !Contained(p) { // which has no terminal of the host's
 		in.Terminal = p.terminal()

@@ -17,8 +17,9 @@ import (
 
 // Container is where a workspace with backend container runs.
 type Container struct {
-	Engine *container.Engine
-	Image  string
+	Engine  *container.Engine
+	Image   string
+	project *container.Project // what the project's devcontainer.json says of it
 }
 
 // Contained says whether the system that commands see is that of a container's image.
@@ -51,7 +52,11 @@ func chooseContainer(p *Decision) error {
 		return &advice.Error{Err: fmt.Errorf("%s: with --backend container what is at / is the image's", d.Rule.Source.Text),
 			Hint: "name the files and directories of the host that you need"}
 	}
-	image, err := imageOf(p)
+	project, err := projectContainer(p)
+	if err != nil {
+		return err
+	}
+	image, err := imageOf(p, project)
 	if err != nil {
 		return err
 	}
@@ -59,14 +64,57 @@ func chooseContainer(p *Decision) error {
 	if err != nil {
 		return err
 	}
-	p.Container = &Container{Engine: found, Image: image}
+	p.Container = &Container{Engine: found, Image: image, project: project}
 	why = "image " + image + " (" + cmp.Or(why, "backend container") + ")"
 	p.engine = engine{name: sandbox.EngineContainer, program: found.Kind, why: why}
 	return nil // the plan is looked at when it is made, after the agent's home
 }
 
-// imageOf is the name of the image, by the operator, the command line or the user.
-func imageOf(p *Decision) (string, error) {
+// projectContainer reads the project's devcontainer.json, and takes its variables. What it asks
+// for beyond what the user allows is told.
+func projectContainer(p *Decision) (*container.Project, error) {
+	s, use := &p.Loaded.Settings, config.DevcontainerRead
+	if s.Devcontainer != nil {
+		use = s.Devcontainer.V
+	}
+	if use == config.DevcontainerOff || p.Place.Project == "" {
+		return &container.Project{}, nil
+	}
+	c, err := container.ReadProject(container.ProjectOptions{Project: p.Place.Project, Image: s.ImageAllowed, Env: s.ProjectMaySet,
+		Run: use == config.DevcontainerRun})
+	if err != nil {
+		return nil, &advice.Error{Err: err, Hint: "`container.devcontainer: off` in your configuration does without it"}
+	}
+	source := func(line int, key string) policy.Source {
+		return policy.Source{Layer: policy.LayerProject, File: c.File, Line: line, Text: key}
+	}
+	for _, i := range c.Ignored {
+		p.Loaded.Warnings = append(p.Loaded.Warnings, policy.Warning{Source: source(i.Line, i.Key), Message: "ignored: " + i.Why})
+	}
+	env := &p.Policy.Env
+	for name, v := range c.Env {
+		if _, set := env.Set[name]; !set {
+			env.Set[name] = policy.Value[string]{V: v, Source: source(0, name)}
+		}
+	}
+	for _, name := range c.Drop {
+		env.Drop = append(env.Drop, policy.Value[string]{V: name, Source: source(0, name)})
+	}
+	return c, nil
+}
+
+// lifecycle has the project's lifecycle commands run before a command, inside.
+func lifecycle(p *Decision, c sandbox.Command) sandbox.Command {
+	if p.Container == nil || p.Container.project == nil || len(p.Container.project.Lifecycle) == 0 || len(c.Argv) == 0 {
+		return c
+	}
+	c.Argv, c.Path = p.Container.project.Enter(c.Argv), ""
+	return c
+}
+
+// imageOf is the name of the image, by the operator, the command line, the project where the user
+// allows that, or the user.
+func imageOf(p *Decision, project *container.Project) (string, error) {
 	set := p.Loaded.Settings.ContainerImage
 	asked := p.Request.Image
 	switch {
@@ -76,8 +124,16 @@ func imageOf(p *Decision) (string, error) {
 		return "", fmt.Errorf("--image %s: the operator's file names the image %s (%s)", asked, set.V, set.Source)
 	case asked != "":
 		return asked, nil
-	case set != nil:
+	case set != nil && (project.Image == "" || set.Source.Layer == policy.LayerOperator):
 		return set.V, nil
+	case project.Image != "":
+		return project.Image, nil
+	}
+	for _, i := range project.Ignored {
+		if i.Key == "image" {
+			return "", &advice.Error{Err: fmt.Errorf("backend container: no image is named, and %s:%d: %s", project.File, i.Line, i.Why),
+				Hint: "--image NAME, or allow the project's in your configuration"}
+		}
 	}
 	return "", &advice.Error{Err: fmt.Errorf("backend container (%s): no image is named", p.Reason(policy.DimBackend).Source),
 		Hint: "--image NAME, or container.image in your configuration"}

@@ -92,7 +92,7 @@ var layers = map[string][]string{
 	"strictjson":       {},
 	"mountinfo":        {},
 	"foreign":          {"policy", "policy/pathglob", "config", "jsontree", "pathname"},
-	"container":        {"advice", "sandbox"},
+	"container":        {"advice", "devcontainer", "sandbox"},
 	"devcontainer":     {"hostfile", "jsontree"},
 	"profile":          {"policy", "config", "jsontree", "safefile"},
 	"lowlevel":         {"policy", "api", "decide", "session"},
