@@ -31,7 +31,11 @@ var columns = []column{
 	{"bubblewrap", []string{"--engine", "bubblewrap"}, nil},
 	{"setuid bubblewrap", nil, withoutNamespaces},
 	{"landlock", []string{"--engine", "landlock"}, nil},
+	{containerColumn, inContainer, nil},
 }
+
+// containerColumn is the backend container, which is one more way to make walls.
+const containerColumn = "container"
 
 // engineCase is one row of the matrix: what it is about, which dimension of a
 // policy which column refuses to hold (it must say so, and start nothing), what is
@@ -108,7 +112,12 @@ func engineMakesWalls(t *testing.T, c column) {
 }
 
 func newDesk(t *testing.T, c column, row engineCase) *desk {
-	w := newWorld(t, ordinary(t))
+	w := (*world)(nil)
+	if c.name == containerColumn {
+		w = contained(t, namedContainers)
+	} else {
+		w = newWorld(t, ordinary(t))
+	}
 	if c.wrap != nil {
 		w.wrap = c.wrap(w)
 	}

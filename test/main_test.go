@@ -96,10 +96,11 @@ func runAll(m *testing.M) (code int, err error) {
 	defer removeNamedUser()
 	before := mountPoints()
 	code = m.Run()
+	err = removeContainers()
 	others := filepath.Join(os.TempDir(), "Test") // of packages that are tested at the same time
 	for point := range mountPoints() {
 		if !before[point] && !strings.HasPrefix(point, others) {
-			err = fmt.Errorf("mount left behind: %s", point)
+			err = errors.Join(err, fmt.Errorf("mount left behind: %s", point))
 		}
 	}
 	return code, err

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"errors"
 	"path"
 	"path/filepath"
 	"strings"
@@ -167,4 +168,16 @@ func below(p, dir string) bool {
 // commandName is the base name of a path without what Windows and npm add.
 func commandName(p string) string {
 	return strings.TrimSuffix(path.Base(filepath.ToSlash(p)), ".exe")
+}
+
+// ImageHost is the system of a container's image, which cannot be looked at: each program
+// is there, and is what its name says. Whoever chose the image chose its programs.
+func ImageHost(cwd, home, project string) Host {
+	return Host{
+		Cwd: cwd, Home: home, Project: project,
+		LookPath:        func(name string) (string, error) { return "/usr/bin/" + name, nil },
+		EvalSymlinks:    func(path string) (string, error) { return path, nil },
+		ReadFileHead:    func(string, int) ([]byte, error) { return nil, errors.ErrUnsupported },
+		ReadPackageName: func(string) (string, bool) { return "", false },
+	}
 }

@@ -15,7 +15,7 @@ type Manifest struct {
 	Project      string    `json:"project"`
 	Argv         []string  `json:"argv"`
 	Persona      string    `json:"persona"`
-	Backend      string    `json:"backend,omitempty"` // none: without walls; "" with them
+	Backend      string    `json:"backend,omitempty"` // none: without walls; container: in one; "" for all others
 	Started      time.Time `json:"started"`
 }
 
@@ -106,7 +106,7 @@ type WorkspaceStatus struct {
 	Project   string      `json:"project,omitempty"`
 	Argv      []string    `json:"argv,omitempty"`
 	Persona   string      `json:"persona,omitempty"`
-	Backend   string      `json:"backend,omitempty"` // none: without walls; "" with them
+	Backend   string      `json:"backend,omitempty"` // none: without walls; container: in one; "" for all others
 	Started   time.Time   `json:"started,omitzero"`
 	Pending   int         `json:"pending"` // approvals that wait for an answer
 	Published []Published `json:"published,omitempty"`

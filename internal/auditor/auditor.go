@@ -177,8 +177,11 @@ func boundsOf(ceilings []api.Decided) string {
 }
 
 func withoutWalls(backend string) string {
-	if backend == "" {
+	switch backend {
+	case "":
 		return ""
+	case "container":
+		return "backend container, "
 	}
 	return "NO WALLS (backend " + backend + "), "
 }

@@ -88,6 +88,13 @@ type Settings struct {
 	Engine     *policy.Value[string] // one of Engines; nil: not said; the operator's word stands
 	PromptsOff *policy.Value[bool]   // agents.prompts_off; nil: not said
 
+	ContainerEngine *policy.Value[string] // container.engine, one of ContainerEngines; nil: not said; the operator's word stands
+	ContainerImage  *policy.Value[string] // container.image; nil: not said; the operator's word stands
+
+	ContainerImages []policy.Value[string] // container.images; the operator's where the operator says some
+	ProjectEnv      []policy.Value[string] // container.project_env, likewise
+	Devcontainer    *policy.Value[string]  // container.devcontainer, one of Devcontainers; nil: not said
+
 	AgentConfigDir *policy.Value[string] // agent_config_dir, as it was written; nil: not said
 
 	DisplaySize *policy.Value[string] // display.size, see policy.ParseSize; nil: not said

@@ -132,6 +132,13 @@ func (l *loader) layer(r *decoded) {
 	if was := l.out.Settings.Engine; r.settings.Engine != nil && (was == nil || was.V == EngineAuto) {
 		l.out.Settings.Engine = r.settings.Engine
 	}
+	if was := l.out.Settings.ContainerEngine; r.settings.ContainerEngine != nil && (was == nil || was.V == EngineAuto) {
+		l.out.Settings.ContainerEngine = r.settings.ContainerEngine
+	}
+	if r.settings.ContainerImage != nil && l.out.Settings.ContainerImage == nil { // the operator's file comes first
+		l.out.Settings.ContainerImage = r.settings.ContainerImage
+	}
+	l.images(r)
 	if r.settings.PromptsOff != nil {
 		l.out.Settings.PromptsOff = r.settings.PromptsOff
 	}

@@ -19,6 +19,9 @@ import (
 
 // agentHost is what recognition may ask of this machine.
 func (p *Decision) agentHost() agents.Host {
+	if asksForContainer(p) {
+		return agents.ImageHost(p.Place.Cwd, p.Place.Home, p.Place.Project)
+	}
 	return agents.OSHost(p.Place.Cwd, p.Place.Home, p.Place.Project, p.Getenv("PATH"), nil)
 }
 

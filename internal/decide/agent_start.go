@@ -67,7 +67,7 @@ func agentNames() []string {
 // agentMissing says that the agent that the workspace is for has no program here, ""
 // where it has: the workspace is of use without, to look at its files.
 func (p *Decision) agentMissing() string {
-	if p.Request.For == "" || p.Agent == nil || p.NoWalls() {
+	if p.Request.For == "" || p.Agent == nil || p.NoWalls() || Contained(p) {
 		return ""
 	}
 	for _, name := range p.Agent.Executables {

@@ -24,7 +24,9 @@ func (p *Decision) Announcements() []string {
 	}
 	out = append(out, p.hostAnnouncements()...)
 	abi, err := landlock.ABI()
-	if p.engine.name != "" {
+	if Contained(p) {
+		out = append(out, "container: "+p.engine.String())
+	} else if p.engine.name != "" {
 		out = append(out, fmt.Sprintf("engine %s; weaker than carrel's own namespaces: %s", p.engine, strings.Join(p.engine.name.Weaker(err == nil && abi >= FilesABI), "; ")))
 	}
 	out = append(out, p.networkAnnouncements(err == nil && abi >= ScopesABI)...)

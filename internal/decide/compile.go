@@ -56,8 +56,10 @@ func (p *Decision) Compile(prepare bool) error {
 		Broker: p.History(), Reads: p.TrapsReads,
 		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
 		Pins:     append(slices.Clone(p.Guarded.Pins), p.globPins()...),
-		Terminal: p.terminal(),
-		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.Environ(), Dir: p.Place.Cwd, Path: p.programPath()},
+		Command:  lifecycle(p, sandbox.Command{Argv: p.agentArgv(), Env: p.Environ(), Dir: p.Place.Cwd, Path: p.programPath()}),
+	}
+	if !Contained(p) { // which has no terminal of the host's
+		in.Terminal = p.terminal()
 	}
 	var err error
 	if in.Self, err = hostfacts.OwnProgram(); err != nil {
@@ -200,6 +202,11 @@ func (p *Decision) fill(in *sandbox.Input) {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}
 	in.Symlinks = append(in.Symlinks, p.mountLinks()...)
+	if Contained(p) {
+		if file, ok := terminalIn(p, map[string]string{}); ok {
+			in.Files = append(in.Files, file)
+		}
+	}
 	p.shims(in)
 	if p.Request.Exact == nil {
 		helpers(p, in)
@@ -229,6 +236,9 @@ func helpers(p *Decision, in *sandbox.Input) {
 	in.Symlinks = append(in.Symlinks, p.Keyring.Links()...)
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
+		if Contained(p) {
+			continue
+		}
 		// Only an opener is replaced: x-www-browser may lead to a browser, and that one stays.
 		real, kind := p.Facts.Resolve("/usr/bin/" + name)
 		if kind == sandbox.KindFile && filepath.Dir(real) == "/usr/bin" && inside.IsHelper(real) && name != "open" {

@@ -18,6 +18,9 @@ func (p *Decision) ChooseEngine(refused error) error {
 	if p.NoWalls() {
 		return p.openStarts(refused)
 	}
+	if Contained(p) {
+		return chooseContainer(p)
+	}
 	asked, source, err := p.askedEngine()
 	if err != nil {
 		return err
@@ -90,6 +93,12 @@ func (p *Decision) PreviewEngine() error {
 		try := sandbox.StartOpenStage(hostfacts.SelfExe)
 		defer try.Abandon()
 		return p.ChooseEngine(try.Refused())
+	}
+	if Contained(p) {
+		if err := errors.Join(p.ChooseEngine(nil), p.Preview()); err != nil {
+			return err
+		}
+		return p.EngineHolds()
 	}
 	asked, _, err := p.askedEngine()
 	if err != nil {

@@ -42,6 +42,9 @@ func (p *Decision) Environ() []string {
 	maps.Copy(extra, p.agentEnv())
 	maps.Copy(extra, p.hostEnv())
 	maps.Copy(extra, p.Keyring.Env())
+	if Contained(p) {
+		terminalIn(p, extra)
+	}
 	rules := p.agentPasses(p.Policy.Env)
 	if p.Policy.Display == policy.DisplayHost {
 		rules.Pass = slices.Clone(rules.Pass)
@@ -93,6 +96,9 @@ func (p *Decision) path() string {
 	}
 	own := len(dirs)
 	for _, d := range filepath.SplitList(p.Getenv("PATH")) {
+		if Contained(p) {
+			break // the stage adds the image's
+		}
 		if !filepath.IsAbs(d) || strings.Contains(d, "\x00") {
 			continue
 		}

@@ -6,9 +6,9 @@ import (
 	"os"
 
 	"carrel/internal/api"
+	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
-	"carrel/internal/tty"
 )
 
 // holdable refuses limits that nothing here can hold, before anything starts.
@@ -44,4 +44,4 @@ func (p *Decision) notHeld(dim policy.Dimension, err error) error {
 }
 
 // terminal is the terminal that the command has as /dev/console.
-func (p *Decision) terminal() string { return cmp.Or(p.Console, tty.TerminalName()) }
+func (p *Decision) terminal() string { return cmp.Or(p.Console, hostfacts.TerminalName()) }

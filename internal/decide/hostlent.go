@@ -59,6 +59,9 @@ func (l *lender) borrowed() Request {
 	if f.AllowHosts, f.DenyHosts = nil, p.Policy.DenyHosts; mode == policy.NetFiltered {
 		f.AllowHosts = hosts
 	}
+	if Contained(p) { // they are the host's programs
+		f.Backend, req.Image = &policy.Value[policy.Backend]{V: policy.BackendProcess, Source: value("host commands")}, ""
+	}
 	if p.unwalledHost() {
 		f.Display, f.Home, f.Network, f.AllowHosts, f.DenyHosts, req.Engine = nil, nil, nil, nil, nil, ""
 		f.Backend = &policy.Value[policy.Backend]{V: policy.BackendNone, Source: p.Loaded.Settings.UnsandboxedHostExec.Source}

@@ -21,6 +21,9 @@ func (p *Decision) Lend(command *config.HostCommand) (*Decision, error) {
 	req := l.borrowed()
 	b := &Decision{Request: req, Facts: hostfacts.New(), UID: p.UID, GID: p.GID, Place: p.Place, Loaded: l.frozen(), lender: l,
 		State: p.State, HistoryAt: p.HistoryAt, engine: p.engine}
+	if Contained(p) { // they are the host's programs, behind walls beside the container
+		b.engine = engine{}
+	}
 	b.Hear(func(d api.Denial) { p.Deny(d) })
 	if p.Request.Cwd == "" {
 		if err := b.Facts.Pin(&p.Place); err != nil {

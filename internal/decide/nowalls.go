@@ -25,8 +25,8 @@ func (p *Decision) NoWalls() bool { return p.Policy.Backend == policy.BackendNon
 
 // BackendTold is what is told of the backend; see [api.Manifest].
 func (p *Decision) BackendTold() string {
-	if p.NoWalls() {
-		return string(policy.BackendNone)
+	if b := p.Policy.Backend; b != policy.BackendProcess {
+		return string(b)
 	}
 	return ""
 }

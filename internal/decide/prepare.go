@@ -76,6 +76,7 @@ type Decision struct {
 	Audit       *auditor.Auditor     // of a workspace that stays; nil for a run
 	lender      *lender              // of walls for host commands: the run that they belong to; nil for all others
 	HostToken   string               // of the host protocol; "" without
+	Container   *Container           // with backend container; nil for all others
 	tools       *toolchain.Toolchain // that the agent is started in; nil for none
 
 	HostPrograms map[string]string // of walls for host commands: their files, by name
@@ -280,6 +281,9 @@ func (p *Decision) decide() error {
 		return p.decideOpen(scope, layers)
 	}
 	host := p.inspected(first.Home, homeGranted(scope, layers))
+	if first.Backend == policy.BackendContainer { // the programs are the image's
+		host.Image, p.programs, p.found, p.tools = true, nil, nil, nil
+	}
 	if first.Network == policy.NetFiltered {
 		host.NameServer = sandbox.Gateway
 	}

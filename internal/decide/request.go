@@ -35,6 +35,9 @@ type Request struct {
 	// Engine is what the command line wants to make the walls, one of
 	// config.Engines; "" leaves it to the configuration.
 	Engine string
+	// Image is the container's that the command line wants; "" leaves it to the
+	// configuration.
+	Image string
 	// Size is that of the virtual display, see policy.ParseSize; "" leaves it to the
 	// configuration.
 	Size string

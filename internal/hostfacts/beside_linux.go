@@ -94,3 +94,18 @@ func sameBuild(a, b *debug.BuildInfo) bool {
 	return a.Main.Version != "" && a.Main.Version != "(devel)" && !strings.Contains(a.Main.Version, "dirty") &&
 		a.Main == b.Main && a.GoVersion == b.GoVersion && slices.Equal(a.Settings, b.Settings)
 }
+
+// ContainedStage is the path of the program that is a container's first process: the small
+// one beside ours, or our own.
+func ContainedStage() (string, error) {
+	self, err := OwnProgram()
+	if err != nil {
+		return "", err
+	}
+	f, err := openBeside(self, stageBeside)
+	if err != nil {
+		return self, nil
+	}
+	defer f.Close()
+	return f.Name(), nil
+}

@@ -35,6 +35,7 @@ var calls = []call{
 		"internal/cli/agentcmd/stdio.go":        "the place of a client's own histories, to compare with what the history says of itself; the store opens what is in it without following",
 		"internal/jsonapi/session.go":           "the user's own directories, for which `carrel start` resolves them anew and checks them",
 		"internal/config/edit.go":               "the user's own file may be a link into a dotfiles directory, which has to stay one",
+		"internal/container/refuse.go":          "where the socket of an engine lies, to compare with mounts; nothing is opened by it",
 	}},
 	{"os/exec", "Command", "give an absolute path and an environment of your own", map[string]string{
 		"internal/clipboard/carry_linux.go": "our own binary, as the user would: it stays behind to hand out what they copied",
@@ -47,14 +48,16 @@ var calls = []call{
 		"bench/desktopx.go":                 "an X server and programs to compare with, with the bench's environment",
 	}},
 	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
-		"internal/tools/carrel.go":         "this program itself, with the environment that it was started with",
-		"internal/session/inside_linux.go": "the host's link opener: an absolute path, an environment of its own",
-		"internal/clipboard/host_linux.go": "wl-clipboard's programs on the host: absolute paths, an environment of their own",
-		"internal/sound/host.go":           "the host's players: absolute paths, an environment of their own",
-		"internal/keys/program.go":         "git, gh and gpg on the host: absolute paths, an environment of their own",
-		"internal/fileops/ripgrep.go":      "ripgrep, inside the walls: an absolute path, an environment of its own",
-		"sandbox/sandbox.go":               "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
-		"bench/run.go":                     "measures programs found at fixed places",
+		"internal/tools/carrel.go":                "this program itself, with the environment that it was started with",
+		"internal/session/inside_linux.go":        "the host's link opener: an absolute path, an environment of its own",
+		"internal/clipboard/host_linux.go":        "wl-clipboard's programs on the host: absolute paths, an environment of their own",
+		"internal/sound/host.go":                  "the host's players: absolute paths, an environment of their own",
+		"internal/cli/containercmd/installdev.go": "go, by an absolute path, as its user would start it in the source tree",
+		"internal/container/exec.go":              "podman and docker on the host: absolute paths, an environment of their own",
+		"internal/keys/program.go":                "git, gh and gpg on the host: absolute paths, an environment of their own",
+		"internal/fileops/ripgrep.go":             "ripgrep, inside the walls: an absolute path, an environment of its own",
+		"sandbox/sandbox.go":                      "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
+		"bench/run.go":                            "measures programs found at fixed places",
 	}},
 	{"os/exec", "LookPath", "look in the directories that you trust", map[string]string{
 		"bench/peers.go":          "finds the programs to measure",
@@ -69,11 +72,12 @@ var calls = []call{
 	}},
 	{"syscall", "StartProcess", "the stage starts what runs inside", nil},
 	{"syscall", "ForkExec", "the stage starts what runs inside", map[string]string{
-		"internal/sandbox/start_linux.go":       "starts the stage: our own binary, no environment of the user",
-		"internal/sandbox/bubblewrap_linux.go":  "starts the system's bubblewrap: an absolute path, root's file, no environment of the user",
-		"internal/sandbox/stage/serve_linux.go": "starts what runs inside",
-		"internal/sandbox/stage/alone_linux.go": "the guard starts the stage: our own binary",
-		"internal/session/deskstart_linux.go":   "starts the supervisor of a workspace that stays: our own binary, as the user would",
+		"internal/sandbox/start_linux.go":           "starts the stage: our own binary, no environment of the user",
+		"internal/sandbox/bubblewrap_linux.go":      "starts the system's bubblewrap: an absolute path, root's file, no environment of the user",
+		"internal/sandbox/stage/serve_linux.go":     "starts what runs inside",
+		"internal/sandbox/stage/alone_linux.go":     "the guard starts the stage: our own binary",
+		"internal/sandbox/stage/container_linux.go": "a container's first process starts the stage: our own binary",
+		"internal/session/deskstart_linux.go":       "starts the supervisor of a workspace that stays: our own binary, as the user would",
 	}},
 	{"os", "Exit", "return an exit status to main", map[string]string{
 		"cmd/carrel/main.go":                    "main",
@@ -100,6 +104,7 @@ var calls = []call{
 	{"os", "MkdirTemp", "state lies in the state directory, generated files in memory", map[string]string{
 		"internal/dirlist/deeptree/deeptree_linux.go": "tests alone use it, as another user than the tests are",
 		"bench/fixture.go":                            "projects to measure in",
+		"internal/container/dockerfile.go":            "the directory of a build, in the state directory",
 		"internal/session/private_linux.go":           "a run's own directory in the state directory",
 		"internal/doctor/machine_linux.go":            "directories to try an overlay in, taken away again",
 	}},
@@ -129,7 +134,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 
 // importers are the rooms that may import a package at all.
 var importers = map[string]map[string]string{
-	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
+	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/container": "podman and docker on the host", "internal/cli/containercmd": "go builds this program", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "internal/mcpserver": "MCP over HTTP, on a socket or loopback", "test/fakemodel": "a scripted model server for the end-to-end tests"},
 	"unsafe":    {"internal/stdio": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/broker/ownfs": "a thread that is none of the runtime's", "internal/history/store": "counters in mapped memory that all writers share", "internal/history/disk": "a system call without a wrapper", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},
@@ -139,11 +144,13 @@ var importers = map[string]map[string]string{
 	"os/user":   {},
 	"math/rand": {},
 	"embed": {
-		"internal/view":      "the table of secret places is a data file",
-		"internal/hooks":     "a plugin of OpenCode is a program of JavaScript",
-		"internal/secrets":   "the table of the names of secret files is one",
-		"internal/toolchain": "what enters an environment is a program of bash",
-		"bench":              "jobs and the state of an age are programs of bash",
+		"internal/view":         "the table of secret places is a data file",
+		"internal/hooks":        "a plugin of OpenCode is a program of JavaScript",
+		"internal/secrets":      "the table of the names of secret files is one",
+		"internal/toolchain":    "what enters an environment is a program of bash",
+		"internal/container":    "Dockerfiles are files, and what looks into an image is a program of sh",
+		"internal/devcontainer": "what runs lifecycle commands is a program of sh",
+		"bench":                 "jobs and the state of an age are programs of bash",
 	},
 	"math/rand/v2": {
 		"bench": "random order of runs",

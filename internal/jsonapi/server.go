@@ -20,7 +20,7 @@ type Options struct {
 	Caller      *op.Caller   // who asks for what is done here
 	Directories []string     // absolute; those of a session that names none
 	UndoDir     string       // absolute; "" for the place where the user's histories are
-	Backend     string       // process or none
+	Backend     string       // process, container or none
 	Agent       string       // that agent.prompt asks; "" for none
 	Start       []string     // further arguments of `carrel start`
 	Registry    []string     // directories in which running workspaces are found

@@ -35,7 +35,7 @@ type session struct {
 	caller  *op.Caller   // in the first directory
 	dirs    []directory
 	project string
-	backend string // process or none
+	backend string // process, container or none
 	mode    string // ephemeral or persistent
 	agent   string
 

@@ -82,24 +82,25 @@ func (p *Program) run(ctx context.Context, in []byte, most int, args ...string) 
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return nil, nil, fmt.Errorf("%s outside: %w", name, err)
 	}
-	return said.Bytes(), told.Bytes(), nil
+	return said.kept.Bytes(), told.kept.Bytes(), nil
 }
 
-// bounded keeps so many bytes and ends the program that writes more.
+// bounded keeps so many bytes and ends the program that writes more. It embeds no buffer: package
+// os/exec would copy by the buffer's ReadFrom, past Write.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	most int
 	over func()
 	full bool
 }
 
 func (b *bounded) Write(data []byte) (int, error) {
-	if b.Len()+len(data) > b.most {
+	if b.kept.Len()+len(data) > b.most {
 		b.full = true
 		b.over()
 		return 0, errors.New("too much")
 	}
-	return b.Buffer.Write(data)
+	return b.kept.Write(data)
 }
 
 // Fill asks git outside for user and password.

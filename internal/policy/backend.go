@@ -7,15 +7,16 @@ import (
 )
 
 // Backend is where a workspace runs, and with that what holds its policy.
-// Widening order: process < none.
+// Widening order: container < process < none.
 type Backend string
 
 const (
-	BackendProcess Backend = "process" // behind walls, on this machine
-	BackendNone    Backend = "none"    // on this machine as its user, without walls
+	BackendContainer Backend = "container" // behind walls, in a container with a system of its own
+	BackendProcess   Backend = "process"   // behind walls, on this machine
+	BackendNone      Backend = "none"      // on this machine as its user, without walls
 )
 
-func backendRank(b Backend) int { return rankOf(b, BackendProcess, BackendNone) }
+func backendRank(b Backend) int { return rankOf(b, BackendContainer, BackendProcess, BackendNone) }
 
 // backend comes first: without walls, most of what could be asked for is held by
 // nothing. It never follows from anything: somebody has to say none, and no
@@ -29,7 +30,7 @@ func (d *decision) backend() {
 		bound: d.wallsBound,
 	})
 	d.out.Backend = c.V
-	if c.V == BackendNone || c.note != "" {
+	if c.V != BackendProcess || c.note != "" {
 		because(d, DimBackend, string(c.V), c)
 	}
 	if c.V == BackendNone && len(d.errs) == wrong {

@@ -21,6 +21,12 @@ import (
 	"carrel/internal/protect"
 )
 
+// Risky reports whether a file below the project makes somebody run code later.
+func Risky(rel string) bool {
+	_, level := protect.Name(strings.TrimPrefix(rel, "/"), false)
+	return level > protect.None
+}
+
 // guardedNames gives the protected names that may be there at the top of a project, with
 // what they match. Mounts can protect what exists; a name that does not exist yet, or lies
 // deeper, can only be held by the broker. .gitmodules changes in ordinary work, where only

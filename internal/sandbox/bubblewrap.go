@@ -21,7 +21,9 @@ const InsideArg = "inside"
 const insidePath = "/run/carrel/" + StageArg0
 
 // IsStage says whether argv[0] is the stage's.
-func IsStage(argv0 string) bool { return argv0 == StageArg0 || argv0 == insidePath }
+func IsStage(argv0 string) bool {
+	return argv0 == StageArg0 || argv0 == insidePath || argv0 == ContainerStage
+}
 
 // Bounds of bubblewrap's own, with room for what comes beside the mounts.
 const (

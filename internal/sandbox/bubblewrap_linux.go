@@ -318,7 +318,7 @@ func forkHeld(argv []string, files []uintptr) (int, error) {
 	}
 	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) }()
 	return syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Dir: "/", Env: append(helperEnv[:len(helperEnv):len(helperEnv)], stageEnv...), Files: files,
+		Dir: "/", Env: append(helperEnv[:len(helperEnv):len(helperEnv)], StageEnv...), Files: files,
 	})
 }
 
@@ -396,6 +396,9 @@ func (w *Walls) hello() (string, error) {
 		return "", errors.New("it ended before the walls stood")
 	}
 	m, err := DecodeMessage(buf[:n])
+	if err == nil && m.Kind == MsgSetup {
+		return "", setupError(m)
+	}
 	if err != nil || m.Kind != MsgHello {
 		return "", fmt.Errorf("the stage said %q", m.Kind)
 	}

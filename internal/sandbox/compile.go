@@ -94,6 +94,7 @@ const maxMounts = 80_000
 // for something that mounts cannot hold, and names the rule.
 func Compile(in Input, facts Facts) (*Plan, error) {
 	c := &compiler{in: in, facts: facts, p: in.Policy, access: make(map[string]policy.Access), memory: make(map[string]bool)}
+	c.imageSteps()
 	c.skeleton()
 	if err := c.rules(); err != nil {
 		return nil, err
@@ -407,7 +408,7 @@ func (c *compiler) order() {
 	})
 	for i := range c.mounts {
 		m := &c.mounts[i]
-		if m.Kind == MountData && !c.onHost(m.Target) {
+		if m.Kind == MountData && !c.onHost(m.Target) && !c.inImage(m.Target) {
 			m.Kind = WriteFile
 		}
 	}

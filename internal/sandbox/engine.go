@@ -112,6 +112,10 @@ var limits = map[Engine][]limit{
 	EngineNone: {
 		{policy.DimHistory, openRoot, "the changes of all the machine cannot be recorded", "--write with the directories that you mean, or --history off"},
 	},
+	EngineContainer: {
+		{policy.DimPrograms, limitedPrograms, "programs are found on the host, and run from the image", "leave programs.allow out"},
+		{policy.DimDevices, devices, "a container gets no device of the host's", "leave --device out"},
+	},
 	EngineLandlock: {
 		{DimUser, rootUser, "root reaches around what is refused to be opened", "run carrel as an ordinary user"},
 		{policy.DimNetwork, sharedNetwork, "a network of the command's own takes a namespace", "--network closed or open"},

@@ -31,7 +31,7 @@ type Walls struct {
 	broker  []int
 	mountNS uint64
 	pid     int                   // of the stage
-	child   int                   // what we have started and collect: the stage, or bubblewrap around it
+	child   int                   // what we have started and collect: the stage, or bubblewrap around it; 0 in a container
 	pidfd   int                   // of a stage that is no child of ours, -1 otherwise
 	sweep   func()                // ends what the stage has left behind; nil where its end is the end of all
 	inside  func(Command) Command // a command as it has to be told to the stage; nil for as it is
@@ -186,10 +186,14 @@ func (w *Walls) ready(standing func(*Walls) error) error {
 		case MsgNote:
 			w.Notes = append(w.Notes, m.Text)
 		case MsgSetup:
-			step, text, _ := strings.Cut(m.Text, "\x00")
-			return &SetupError{Step: step, Path: m.Path, Err: text, Code: m.Code}
+			return setupError(m)
 		}
 	}
+}
+
+func setupError(m Message) *SetupError {
+	step, text, _ := strings.Cut(m.Text, "\x00")
+	return &SetupError{Step: step, Path: m.Path, Err: text, Code: m.Code}
 }
 
 // listen hands each message to whoever waits for it, until the stage ends.
@@ -365,8 +369,9 @@ func (w *Walls) Kill() {
 	if w.pidfd >= 0 {
 		_ = unix.PidfdSendSignal(w.pidfd, unix.SIGKILL, nil, 0)
 	}
-	// Our child is not yet collected, so its number is its own.
-	_ = unix.Kill(w.child, unix.SIGKILL)
+	if w.child > 0 { // not yet collected, so its number is its own
+		_ = unix.Kill(w.child, unix.SIGKILL)
+	}
 	w.Close()
 }
 
@@ -377,7 +382,7 @@ func (w *Walls) Close() {
 	_ = control(w.control, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RDWR) })
 	w.control.Close()
 	w.collect.Do(func() {
-		for {
+		for w.child > 0 {
 			if _, err := unix.Wait4(w.child, nil, 0, nil); err != unix.EINTR {
 				break
 			}

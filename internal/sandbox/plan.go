@@ -21,7 +21,7 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 9
+const PlanVersion = 10
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
@@ -76,6 +76,9 @@ type Plan struct {
 	// HighestPID is kernel.pid_max of the workspace's own pid namespace, since Linux
 	// 6.14; 0 to leave. It bounds how many processes and threads there are.
 	HighestPID uint64
+
+	// Container starts the container of EngineContainer; the stage does not know it.
+	Container Container
 
 	Command Command // started as soon as the walls are up; empty Argv for none
 }
@@ -171,6 +174,10 @@ const (
 	// MountHost binds Source with all that is mounted below it to Target, as the
 	// host has it, devices too.
 	MountHost
+	// MountImage has what is at the root of a container's image at the root, read-only,
+	// where the plan has nothing itself. A directory of the image in which the plan makes
+	// something is put together in memory, of the image's entries.
+	MountImage
 )
 
 // Mount is one step in building the view.

@@ -105,7 +105,7 @@ func forkStage(exe string, argv []string, attributes *syscall.SysProcAttr, passC
 	}
 	defer null.Close()
 	pid, err := syscall.ForkExec(exe, argv, &syscall.ProcAttr{
-		Dir: "/", Env: stageEnv, Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), far.Fd()}, Sys: attributes,
+		Dir: "/", Env: StageEnv, Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), far.Fd()}, Sys: attributes,
 	})
 	if err != nil {
 		control.Close()
@@ -131,6 +131,8 @@ func stageFor(p *Plan, exe string) *Stage {
 		return startInBubblewrap(p)
 	case EngineLandlock:
 		return startAlone(p, exe)
+	case EngineContainer:
+		return startInContainer(p)
 	case EngineNone:
 		if p.Plain {
 			return startPlain(p, exe)
@@ -165,17 +167,21 @@ var stageCapabilities = []uintptr{
 	unix.CAP_DAC_OVERRIDE, // an overlay's work directory has mode 0; it is the user's own
 }
 
-// stageEnv tunes the Go runtime for a program that runs for milliseconds on one
+// StageEnv is the environment of a stage: it tunes the Go runtime for a program that runs for milliseconds on one
 // goroutine: the collector would only cost, and with one processor the runtime
 // would start a thread at every system call of more than 20 microseconds.
-var stageEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=64MiB", "GODEBUG=asyncpreemptoff=1"}
+var StageEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=64MiB", "GODEBUG=asyncpreemptoff=1"}
 
 func stageAttributes(newNet bool) *syscall.SysProcAttr {
-	uid, gid := os.Getuid(), os.Getgid()
+	return NestedAttributes(os.Getuid(), os.Getgid(), newNet)
+}
+
+// NestedAttributes start a stage that has this process's ids as uid and gid.
+func NestedAttributes(uid, gid int, newNet bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: os.Getgid(), Size: 1}},
 		AmbientCaps: stageCapabilities,
 		Pdeathsig:   syscall.SIGKILL,
 	}

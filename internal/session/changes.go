@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"carrel/internal/hostfile"
-	"carrel/internal/protect"
+	"carrel/internal/protectednames"
 )
 
 // maxCounted bounds the walk that counts changes: it is for a summary, and a
@@ -45,16 +45,10 @@ func changedSince(project string, start time.Time) Changed {
 			return nil // the repository's own bookkeeping
 		}
 		c.Files++
-		if isRisky(rel) && len(c.Risky) < 20 {
+		if protectednames.Risky(rel) && len(c.Risky) < 20 {
 			c.Risky = append(c.Risky, strings.TrimPrefix(rel, "/"))
 		}
 		return nil
 	})
 	return c
-}
-
-// isRisky reports whether a file below the project makes somebody run code later.
-func isRisky(rel string) bool {
-	_, level := protect.Name(strings.TrimPrefix(rel, "/"), false)
-	return level > protect.None
 }

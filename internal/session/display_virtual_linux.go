@@ -59,9 +59,13 @@ func (s *Session) raiseDisplay(pol *policy.Effective, binds, files []sandbox.Mou
 	return walls, nil
 }
 
-// displayPlan makes their plan, for the workspace's engine and with all layers.
+// displayPlan makes their plan, for the workspace's engine and with all layers. What has a
+// container has its display beside it, of the host's programs.
 func (s *Session) displayPlan(pol *policy.Effective, binds, files []sandbox.Mount) (*sandbox.Plan, error) {
 	in := sandbox.Input{Policy: pol, Engine: s.Engine(), UID: uint32(s.UID), GID: uint32(s.GID), Binds: binds, Files: files}
+	if s.Container != nil {
+		in.Engine = sandbox.EngineNamespaces
+	}
 	self, err := hostfacts.OwnProgram()
 	if err == nil {
 		in.Self = self

@@ -24,7 +24,7 @@ func (s *Session) notStarted(r *api.Result, name string, err error) (*api.Result
 		r.Exit = exit
 	}
 	var d *api.Denial
-	if exit == api.ExitNotFound && errors.As(err, &d) {
+	if exit == api.ExitNotFound && errors.As(err, &d) && d.Code == api.CodeNotVisible {
 		s.Deny(*d)
 	}
 	return r, err
@@ -50,6 +50,10 @@ func (s *Session) whyNotStarted(name string, err error) (int, error) {
 	}
 	if start.Code != int(syscall.ENOENT) {
 		return api.ExitNotRunable, fmt.Errorf("%q cannot be run inside: %s", name, start.Err)
+	}
+	if s.Container != nil {
+		return api.ExitNotFound, api.Refused(api.CodeStart, "exec", name, fmt.Sprintf("%q is not in the image %s", name, s.Container.Image),
+			"take an image that has it: `carrel container build` makes one")
 	}
 	full, lookErr := s.LookPath(name)
 	if lookErr != nil {

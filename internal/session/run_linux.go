@@ -47,8 +47,12 @@ func New(req decide.Request) (*Session, error) {
 			started <- nil
 			return
 		}
-		if b := req.Flags.Backend; b != nil && b.V == policy.BackendNone {
+		switch b := req.Flags.Backend; {
+		case b != nil && b.V == policy.BackendNone:
 			started <- sandbox.StartOpenStage(hostfacts.StageProgram())
+			return
+		case b != nil && b.V == policy.BackendContainer:
+			started <- nil
 			return
 		}
 		started <- sandbox.StartStage(hostfacts.StageProgram(), asked == nil || asked.V != policy.NetOpen)
@@ -187,6 +191,7 @@ type raised struct {
 	host    *hostService // nil where nobody asks for host commands
 	still   *stillness
 	desk    atomic.Pointer[supervisor.Server] // nil before it answers
+	drop    func()                            // what a container needs outside
 }
 
 // interrupt refuses what a person is asked about: a signal is on its way to the command.
@@ -206,12 +211,16 @@ func (u *raised) close() {
 	u.host.close()
 	u.network.Close()
 	u.hands.close()
+	u.drop()
 }
 
 // raise puts the walls up. starting is called once they stand, just before there is a
 // command. What it gives has to be closed also with an error.
 func (s *Session) raise(id string, files [3]*os.File, group *sandbox.Cgroup, starting func()) (u *raised, err error) {
 	u = &raised{still: new(stillness)}
+	if u.drop, err = openContainer(s, id); err != nil {
+		return u, err
+	}
 	if u.network, err = s.openConnections(id); err != nil {
 		return u, err
 	}

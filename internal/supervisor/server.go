@@ -24,7 +24,7 @@ type Config struct {
 	Project string
 	Argv    []string
 	Persona string
-	Backend string // none: without walls; "" with them
+	Backend string // none: without walls; container: in one; "" for all others
 	Started time.Time
 	Dirs    []string // see [Dirs]; the first that can be used is
 

@@ -85,18 +85,18 @@ func (c Carrel) Raw(ctx context.Context, input []byte, args ...string) (json.Raw
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		if d := lastProblem(stderr.Bytes()); d != nil {
-			return stdout.Bytes(), d
+		if d := lastProblem(stderr.kept.Bytes()); d != nil {
+			return stdout.kept.Bytes(), d
 		}
-		if said := strings.TrimSpace(stderr.String()); said != "" {
-			return stdout.Bytes(), fmt.Errorf("carrel %s: %w: %s", args[0], err, said)
+		if said := strings.TrimSpace(stderr.kept.String()); said != "" {
+			return stdout.kept.Bytes(), fmt.Errorf("carrel %s: %w: %s", args[0], err, said)
 		}
-		return stdout.Bytes(), fmt.Errorf("carrel %s: %w", args[0], err)
+		return stdout.kept.Bytes(), fmt.Errorf("carrel %s: %w", args[0], err)
 	}
 	if stdout.over {
-		return stdout.Bytes(), fmt.Errorf("carrel %s gave more than %d bytes", args[0], maxPrinted)
+		return stdout.kept.Bytes(), fmt.Errorf("carrel %s gave more than %d bytes", args[0], maxPrinted)
 	}
-	return stdout.Bytes(), nil
+	return stdout.kept.Bytes(), nil
 }
 
 // Bounds of a command of ours.
@@ -105,19 +105,20 @@ const (
 	waitTime   = 5 * time.Second // to end after it was asked to
 )
 
-// limited keeps the first bytes.
+// limited keeps the first bytes. It embeds no buffer: package os/exec would copy by the buffer's
+// ReadFrom, past Write.
 type limited struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	over bool
 }
 
 func (l *limited) Write(b []byte) (int, error) {
-	if room := maxPrinted - l.Len(); len(b) > room {
+	if room := maxPrinted - l.kept.Len(); len(b) > room {
 		l.over = true
-		l.Buffer.Write(b[:max(0, room)])
+		l.kept.Write(b[:max(0, room)])
 		return len(b), nil
 	}
-	return l.Buffer.Write(b)
+	return l.kept.Write(b)
 }
 
 // lastProblem reads the last line that is a refusal.

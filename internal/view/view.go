@@ -25,6 +25,7 @@ type Options struct {
 	// NameServer is the address that names are asked of inside, "" for the host's.
 	NameServer string
 	Git        GitKeys
+	Image      bool      // the system inside is another one: nothing of this one's is shown
 	Looked     []byte    // what the [View.Looked] of an earlier look at this project gave; nil for none
 	began      time.Time // of the look, in tests; else now
 	Root       string    // prefix of every path that is looked at, for tests; "" is the real root
@@ -108,17 +109,23 @@ func Inspect(o Options) (*View, error) {
 		return nil, err
 	}
 	in := newInspector(o)
-	in.system()
+	if !o.Image {
+		in.system()
+	}
 	in.homeRule()
 	in.secrets.known()
 	if err := in.secrets.inProject(); err != nil {
 		return nil, err
 	}
-	(&toolFinder{in.o, in.h, in.env, in.base, in.secrets, in.out}).all()
-	in.prefix()
+	if !o.Image {
+		(&toolFinder{in.o, in.h, in.env, in.base, in.secrets, in.out}).all()
+		in.prefix()
+	}
 	in.accounts()
 	in.names()
-	in.certificates()
+	if !o.Image {
+		in.certificates()
+	}
 	in.ssh()
 	in.git()
 	in.shell()

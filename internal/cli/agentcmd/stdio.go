@@ -65,7 +65,8 @@ working directories, which ends with this command. The protocol: docs/json-lines
 	fs.StringArrayVar(&o.Directories, "working-dir", nil, "a directory of sessions that name none; the first is the project, further ones may be changed too")
 	fs.StringVar(&o.UndoDir, "undo-dir", "", "keep the history here, for this client alone (default: where the histories of your projects are)")
 	fs.StringVar(&o.Agent, "agent", "", "give sessions what an agent needs, and let agent.prompt ask it: claude, codex, gemini, ...")
-	fs.StringVar(&o.Backend, "backend", "", "process (default), or none: no walls, commands do what you may; the history is kept all the same")
+	fs.StringVar(&o.Backend, "backend", "", "process (default), container with your configuration's container.image, "+
+		"or none: no walls, commands do what you may; the history is kept all the same")
 	fs.StringVar(&network, "network", "", "closed, local, filtered or open: of sessions that say nothing")
 	fs.StringArrayVar(&hosts, "allow-host", nil, "sessions reach this host, as with carrel run")
 	fs.StringArrayVar(&read, "read", nil, "sessions see this file or directory too, read-only")

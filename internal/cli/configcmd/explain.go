@@ -101,7 +101,8 @@ func prepareExplained(env *cmdenv.Env, cmd *cobra.Command, f *explainFlags, argv
 		return nil, err
 	}
 	p, err := decide.Prepare(decide.Request{
-		Argv: argv, Flags: flags, Default: persona, Preset: f.run.Preset, PromptsOff: f.run.NoPrompts, Ceilings: under, Engine: f.run.Engine, Size: f.run.Size, Environ: env.Environ,
+		Argv: argv, Flags: flags, Default: persona, Preset: f.run.Preset, PromptsOff: f.run.NoPrompts,
+		Ceilings: under, Engine: f.run.Engine, Image: f.run.Image, Size: f.run.Size, Environ: env.Environ,
 	})
 	if err != nil {
 		return nil, err

@@ -3,14 +3,18 @@
 // projects and purge, which list and remove what is kept of projects, and version.
 package doctorcmd
 
-import "carrel/internal/cli/cmdenv"
+import (
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/containercmd"
+)
 
-// Commands are the commands of this package.
+// Commands are the commands of this package, and those about the container engines of this
+// machine.
 func Commands() []cmdenv.Command {
-	return []cmdenv.Command{
+	return append([]cmdenv.Command{
 		{Name: "doctor", Make: doctorCommand},
 		{Name: "projects", Make: projectsCommand},
 		{Name: "purge", Make: purgeCommand},
 		{Name: "version", Make: versionCommand},
-	}
+	}, containercmd.Commands()...)
 }

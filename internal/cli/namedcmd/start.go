@@ -142,7 +142,8 @@ func deskName(env *cmdenv.Env, args []string, saved string) (string, error) {
 
 func (f *startFlags) deskRequest(env *cmdenv.Env, cmd *cobra.Command) (decide.Request, error) {
 	flags, err := f.Request(cmd)
-	req := decide.Request{Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts, Engine: f.Engine, Size: f.Size, Environ: env.Environ, Profile: f.profile}
+	req := decide.Request{Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts,
+		Engine: f.Engine, Image: f.Image, Size: f.Size, Environ: env.Environ, Profile: f.profile}
 	req.Version = cmdenv.Version()
 	if f.agent != "" {
 		req.Argv = []string{f.agent}
@@ -224,7 +225,7 @@ func adopt(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, req decide.
 }
 
 func tellStarted(env *cmdenv.Env, s started, asJSON bool) error {
-	if !asJSON || s.Status.Backend != "" {
+	if !asJSON || s.Status.Backend == string(policy.BackendNone) {
 		for _, w := range s.Announcements {
 			fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(w))
 		}

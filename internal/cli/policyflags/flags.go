@@ -23,9 +23,9 @@ import (
 // Flags are the flags of run, shell and explain. Each becomes a value of the
 // command-line layer with its own name as the source.
 type Flags struct {
-	Persona, Preset, Permissions, Engine, Size string
-	Write                                      []string
-	JSON, NoPrompts                            bool
+	Persona, Preset, Permissions, Engine, Image, Size string
+	Write                                             []string
+	JSON, NoPrompts                                   bool
 
 	network, display, home, nested, timeout, memory string
 	history, backend, agentHome, secrets            string
@@ -56,7 +56,9 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.Int64Var(&f.pids, "pids", 0, "limit the number of processes")
 	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable mounts")
 	fs.StringVar(&f.secrets, "secrets", "", "masked (default): secrets of the project are hidden by mounts; strict: each open for reading is looked at as well")
-	fs.StringVar(&f.backend, "backend", "", "process (default): behind walls; none: as you, WITHOUT WALLS, with the project's history")
+	fs.StringVar(&f.backend, "backend", "", "process (default): behind walls; container: behind walls, with the system of --image; "+
+		"none: as you, WITHOUT WALLS, with the project's history")
+	fs.StringVar(&f.Image, "image", "", "the container's image, for --backend container")
 	fs.StringVar(&f.Engine, "engine", "", "what makes the walls: auto (default), namespaces, bubblewrap or landlock")
 	fs.BoolVar(&f.JSON, "json", false, "print the result as JSON on standard error when the command has ended")
 	fs.StringVar(&f.Permissions, "permissions", "", "ceiling file: the most that may be granted")
@@ -69,7 +71,7 @@ var flagGroups = map[string]string{
 	cmdline.FlagsFiles:   "protect home secrets history device",
 	cmdline.FlagsNetwork: "deny-host on-unknown host-port unix-socket",
 	cmdline.FlagsLimits:  "memory pids display size",
-	cmdline.FlagsPolicy:  "preset permissions persona agent-home backend engine nested",
+	cmdline.FlagsPolicy:  "preset permissions persona agent-home backend image engine nested",
 }
 
 // groupFlags puts those that a command has under their headings.

@@ -16,7 +16,7 @@ import (
 // same in a preset. A relative place means this directory, and a file's would
 // mean the project that the preset is used in: so it is made absolute.
 func (f *Flags) PresetKeys(cmd *cobra.Command) ([]config.PresetKey, error) {
-	for _, flag := range []string{"preset", "json", "permissions", "backend", "engine"} {
+	for _, flag := range []string{"preset", "json", "permissions", "backend", "image", "engine"} {
 		if cmd.Flags().Changed(flag) {
 			return nil, fmt.Errorf("--%s belongs to one run and cannot stand in a preset", flag)
 		}

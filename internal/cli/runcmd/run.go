@@ -117,7 +117,7 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 	s, err := session.New(decide.Request{
 		Version: cmdenv.Version(),
 		Argv:    l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.Preset, PromptsOff: f.NoPrompts,
-		Ceilings: under, Engine: f.Engine, Size: f.Size, Environ: env.Environ,
+		Ceilings: under, Engine: f.Engine, Image: f.Image, Size: f.Size, Environ: env.Environ,
 	})
 	if err != nil {
 		return err

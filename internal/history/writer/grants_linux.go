@@ -235,7 +235,7 @@ func (g *grant) leftWith(now *journal.State) journal.State {
 // onlyNamesDiffer reports whether a file is as the step left it but for the time of change,
 // which is another one since the step took away the name that it knew the file by. The
 // store may have a link instead, so their number says nothing.
-func (w *Writer) onlyNamesDiffer(at string, now, left *journal.State) bool {
+func onlyNamesDiffer(w *Writer, at string, now, left *journal.State) bool {
 	if now.ID != left.ID || !w.sameContent(now, left) {
 		return false
 	}
@@ -262,7 +262,7 @@ func (w *Writer) leftAt(s *slot, at string, st journal.State) *journal.Post {
 		}
 	}
 	switch {
-	case g.closed() && !disk.Unmoved(&st, &g.left) && !w.onlyNamesDiffer(at, &st, &g.left):
+	case g.closed() && !disk.Unmoved(&st, &g.left) && !onlyNamesDiffer(w, at, &st, &g.left):
 		p.State = g.leftWith(&st)
 		return p
 	case g.closed() && g.tick && len(g.left.Sum) > 0:

@@ -18,6 +18,13 @@ import (
 // them because they are all started from this one.
 func Main() {
 	runtime.LockOSThread()
+	if len(os.Args) > 1 && os.Args[1] == sandbox.ContainerArg {
+		if err := contained(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, sandbox.StageArg0+":", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	link := newLink(controlFD)
 	begin := run
 	if len(os.Args) > 1 {
@@ -26,6 +33,8 @@ func Main() {
 			begin = resume
 		case sandbox.InsideArg:
 			begin = inside
+		case sandbox.NestedArg:
+			begin = nested
 		case sandbox.GuardArg:
 			begin = guard
 		case sandbox.AloneArg:

@@ -136,6 +136,7 @@ func (s *server) exec(r request) {
 
 // start runs one command and tells the supervisor how that went.
 func (s *server) start(id uint64, c *sandbox.Command, stdio []uintptr) bool {
+	c.Env = withImage(c.Env)
 	path, err := lookUp(c)
 	var pid int
 	if err == nil {

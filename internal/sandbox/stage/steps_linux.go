@@ -37,6 +37,8 @@ func (b *builder) step(m *sandbox.Mount) error {
 		err = b.fresh(m, "devpts", [][2]string{{"newinstance", ""}, {"ptmxmode", "0666"}, {"mode", "0620"}})
 	case sandbox.MountOverlay:
 		err = b.overlay(m)
+	case sandbox.MountImage:
+		err = putImage(b)
 	case sandbox.MountMask:
 		err = b.mask(m)
 	case sandbox.MountData:

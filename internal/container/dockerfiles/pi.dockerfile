@@ -1,0 +1,3 @@
+ARG BASE
+FROM ${BASE}
+RUN npm install --global @mariozechner/pi-coding-agent && npm cache clean --force

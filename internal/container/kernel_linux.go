@@ -1,0 +1,20 @@
+package container
+
+import "golang.org/x/sys/unix"
+
+// kernelRelease is the kernel's own release, "" where it is not told.
+func kernelRelease() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// hybridCgroups reports whether controllers of version 2 lie beside those of version 1, which
+// crun does not take.
+func hybridCgroups() bool {
+	const unified = "/sys/fs/cgroup/unified"
+	var s unix.Statfs_t
+	return unix.Statfs(unified, &s) == nil && s.Type == unix.CGROUP2_SUPER_MAGIC
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package container
+
+func kernelRelease() string { return "" }
+
+func hybridCgroups() bool { return false }
