@@ -78,6 +78,7 @@ var calls = []call{
 	{"os", "Exit", "return an exit status to main", map[string]string{
 		"cmd/carrel/main.go":                    "main",
 		"cmd/carrel-file/main.go":               "main",
+		"cmd/carrel-relay/main.go":              "main",
 		"cmd/carrel-shim/main.go":               "main",
 		"cmd/carrel-stage/main.go":              "main",
 		"bench/main.go":                         "main",
