@@ -52,6 +52,8 @@ var calls = []call{
 		"internal/clipboard/host_linux.go": "wl-clipboard's programs on the host: absolute paths, an environment of their own",
 		"internal/sound/host.go":           "the host's players: absolute paths, an environment of their own",
 		"internal/keys/program.go":         "git, gh and gpg on the host: absolute paths, an environment of their own",
+		"internal/lima/program.go":         "limactl, by its absolute path, with an environment of its own",
+		"internal/lima/machine.go":         "the same",
 		"internal/fileops/ripgrep.go":      "ripgrep, inside the walls: an absolute path, an environment of its own",
 		"sandbox/sandbox.go":               "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
 		"bench/run.go":                     "measures programs found at fixed places",
@@ -129,7 +131,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 
 // importers are the rooms that may import a package at all.
 var importers = map[string]map[string]string{
-	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
+	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/lima": "limactl on the host", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "internal/mcpserver": "MCP over HTTP, on a socket or loopback", "test/fakemodel": "a scripted model server for the end-to-end tests"},
 	"unsafe":    {"internal/stdio": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history/store": "counters in mapped memory that all writers share", "internal/history/disk": "a system call without a wrapper", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},

@@ -56,6 +56,7 @@ var layers = map[string][]string{
 	"broker/judged":    {},
 	"fuserelay":        {},
 	"interceptor":      {"broker", "broker/judged"},
+	"lima":             {"advice"},
 	"display":          {"policy"},
 	"egress":           {"knock", "policy"},
 	"seccomp":          {"policy"},

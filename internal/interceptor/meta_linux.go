@@ -23,7 +23,7 @@ func (s *Server) attributes(path string, st *unix.Statx_t, out *fuse.Attr) {
 		Ino: st.Ino, Size: st.Size, Blocks: st.Blocks, Mode: uint32(st.Mode), Nlink: st.Nlink, Blksize: st.Blksize,
 		Atime: uint64(st.Atime.Sec), Mtime: uint64(st.Mtime.Sec), Ctime: uint64(st.Ctime.Sec),
 		Atimensec: st.Atime.Nsec, Mtimensec: st.Mtime.Nsec, Ctimensec: st.Ctime.Nsec,
-		Owner: fuse.Owner{Uid: st.Uid, Gid: st.Gid}, Rdev: uint32(unix.Mkdev(st.Rdev_major, st.Rdev_minor)),
+		Owner: s.shown(st.Uid, st.Gid), Rdev: uint32(unix.Mkdev(st.Rdev_major, st.Rdev_minor)),
 	}
 	if s.masked(path) {
 		*out = fuse.Attr{Ino: st.Ino, Mode: uint32(st.Mode) & unix.S_IFMT, Nlink: 1, Owner: out.Owner}
@@ -33,7 +33,7 @@ func (s *Server) attributes(path string, st *unix.Statx_t, out *fuse.Attr) {
 // GetAttr implements [fuse.RawFileSystem].
 func (s metaCalls) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
 	if in.NodeId == topNode {
-		own := fuse.Owner{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}
+		own := s.shown(uint32(os.Getuid()), uint32(os.Getgid()))
 		out.Attr = fuse.Attr{Ino: topNode, Mode: unix.S_IFDIR | 0o555, Nlink: 2, Owner: own}
 		return fuse.OK
 	}
@@ -200,25 +200,25 @@ func alterMode(fd int, st *unix.Statx_t, mode uint32) error {
 	return chmod(fd, mode)
 }
 
-// chown changes a group to one of this process's own. Nobody is given a file.
+// chown changes a group to one of this process's own. Nobody is given a file. Ids that the
+// other side calls otherwise are only ever those that are there.
 func (s metaCalls) chown(n *node, in *fuse.SetAttrIn) fuse.Status {
 	return s.alter(n, broker.Change{Op: broker.OpChown}, func(fd int, st *unix.Statx_t) error {
-		uid, gid := -1, -1
-		if in.Valid&fuse.FATTR_UID != 0 {
-			if uid = int(in.Uid); in.Uid != st.Uid {
-				return unix.EPERM
-			}
+		is := s.shown(st.Uid, st.Gid)
+		if in.Valid&fuse.FATTR_UID != 0 && in.Uid != is.Uid {
+			return unix.EPERM
 		}
-		if in.Valid&fuse.FATTR_GID != 0 {
+		gid := -1
+		if in.Valid&fuse.FATTR_GID != 0 && in.Gid != is.Gid {
 			groups, err := os.Getgroups()
 			if err != nil {
 				return err
 			}
-			if gid = int(in.Gid); in.Gid != st.Gid && gid != os.Getgid() && !slices.Contains(groups, gid) {
+			if gid = int(in.Gid); s.config.GID != 0 || gid != os.Getgid() && !slices.Contains(groups, gid) {
 				return unix.EPERM
 			}
 		}
-		return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH)
+		return unix.Fchownat(fd, "", -1, gid, unix.AT_EMPTY_PATH)
 	})
 }
 

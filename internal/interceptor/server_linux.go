@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -29,6 +30,9 @@ type Config struct {
 	// Masked says whether something is hidden: it has a name, and can neither be read nor
 	// entered. nil hides nothing.
 	Masked func(path string) bool
+	// UID and GID are what the owner of this process's own files is called at the other side;
+	// 0 and 0 leave ids as they are.
+	UID, GID uint32
 	// Alone keeps the servers of several runs apart, see [broker.Config].
 	Alone func() (func(), error)
 }
@@ -151,6 +155,20 @@ func (g *gate) wait() {
 		g.cond.Wait()
 	}
 	g.mu.Unlock()
+}
+
+// shown is what an owner is called at the other side.
+func (s *Server) shown(uid, gid uint32) fuse.Owner {
+	if s.config.UID == 0 && s.config.GID == 0 {
+		return fuse.Owner{Uid: uid, Gid: gid}
+	}
+	if uid == uint32(os.Getuid()) {
+		uid = s.config.UID
+	}
+	if gid == uint32(os.Getgid()) {
+		gid = s.config.GID
+	}
+	return fuse.Owner{Uid: uid, Gid: gid}
 }
 
 // status is what the other side is told of an error.
