@@ -103,7 +103,7 @@ func (a *act) carryOut(ch *broker.Change, do func() error) error {
 func (a *act) refuse(ch *broker.Change, v broker.Verdict) error {
 	if v.Vet != nil && v.Allowed {
 		v.Allowed, v.Vet = false, nil
-		v.Rule += ": it may be replaced by a rename, not written in place"
+		v.Rule += ": its content may change, by a write or a rename, and nothing else"
 	}
 	if a.s.config.Refused != nil {
 		a.s.config.Refused(ch, v)

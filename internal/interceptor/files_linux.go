@@ -17,6 +17,7 @@ type handle struct {
 	node   *node
 	writes bool
 	dir    bool
+	draft  *draft     // that it writes to, nil for a file itself
 	mu     sync.Mutex // of the position in a directory
 	users  sync.RWMutex
 	closed bool
@@ -151,17 +152,35 @@ func (s fileCalls) openForReading(n *node, flags uint32, out *fuse.OpenOut) erro
 	if err := s.mayRead(p); err != nil {
 		return err
 	}
-	fd, err := leased(func() (int, error) { return p.open(openFlags(flags)) })
+	h, err := s.drafts.handle(n, n.is, false)
+	if err == nil && h == nil {
+		h = &handle{node: n}
+		h.fd, err = leased(func() (int, error) { return p.open(openFlags(flags)) })
+	}
 	if err != nil {
 		return err
 	}
-	return s.hand(&handle{fd: fd, node: n}, out)
+	return s.hand(h, out)
 }
 
 func (a *act) openForWriting(n *node, p *place, flags uint32, out *fuse.OpenOut) error {
 	ch := p.changeOf(broker.OpOpen)
+	v, err := a.decide(&ch)
+	if err != nil {
+		return err
+	}
+	if !v.Allowed {
+		return a.refuse(&ch, v)
+	}
+	if v.Vet != nil {
+		h, err := a.draft(n, &ch, v, false, func() (int, error) { return leased(func() (int, error) { return p.open(unix.O_RDWR) }) })
+		if err != nil {
+			return err
+		}
+		return a.s.hand(h, out)
+	}
 	h := &handle{node: n, writes: true}
-	err := a.change(&ch, func() (err error) {
+	err = a.carryOut(&ch, func() (err error) {
 		h.fd, err = leased(func() (int, error) { return p.open(openFlags(flags)) })
 		ch.Unopened = err != nil
 		return err
@@ -177,6 +196,11 @@ func (s *Server) hand(h *handle, out *fuse.OpenOut) error {
 	var err error
 	if out.Fh, err = s.opened.add(h); err != nil {
 		h.close()
+		if h.draft != nil {
+			s.drafts.mu.Lock()
+			h.draft.writers-- // it ends with the others, or with the server
+			s.drafts.mu.Unlock()
+		}
 	}
 	return err
 }
@@ -195,26 +219,54 @@ func (s fileCalls) Create(_ <-chan struct{}, in *fuse.CreateIn, called string, o
 		if p.exists() {
 			return a.openMade(p, in, out)
 		}
-		fd, mode := -1, in.Mode&0o777
 		ch := p.changeOf(broker.OpCreate)
-		err = a.change(&ch, func() (err error) {
-			fd, err = unix.Openat(p.fd, p.name, openFlags(in.Flags)|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
-			if err == unix.EEXIST {
-				return unix.ESTALE // the host was faster
-			}
-			if err == nil {
-				err = exactFile(fd, mode)
-			}
+		v, err := a.decide(&ch)
+		if err != nil {
+			return err
+		}
+		if !v.Allowed {
+			return a.refuse(&ch, v)
+		}
+		made := func(flags int) (int, error) { return p.make(flags, in.Mode&0o777) }
+		if v.Vet != nil && writes(in.Flags) {
+			return a.draftMade(p, &ch, v, made, out)
+		}
+		fd := -1
+		err = a.carryOut(&ch, func() (err error) {
+			fd, err = made(openFlags(in.Flags))
 			return err
 		})
 		if err != nil {
-			if fd >= 0 {
-				unix.Close(fd)
-			}
 			return err
 		}
 		return a.handMade(p, fd, writes(in.Flags), out)
 	})
+}
+
+// make makes a file at a place and opens it.
+func (p *place) make(flags int, mode uint32) (int, error) {
+	fd, err := unix.Openat(p.fd, p.name, flags|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	if err == unix.EEXIST {
+		return -1, unix.ESTALE // the host was faster
+	}
+	if err != nil {
+		return -1, err
+	}
+	return fd, exactFile(fd, mode)
+}
+
+// draftMade makes a file whose content is judged.
+func (a *act) draftMade(p *place, ch *broker.Change, v broker.Verdict, made func(flags int) (int, error), out *fuse.CreateOut) error {
+	h, err := a.draft(nil, ch, v, true, func() (int, error) { return made(unix.O_RDWR) })
+	if err != nil {
+		return err
+	}
+	if err = a.s.made(p, &out.EntryOut); err == nil {
+		h.node = a.s.nodes.get(out.NodeId)
+		return a.s.hand(h, &out.OpenOut)
+	}
+	h.close()
+	return err
 }
 
 func exactFile(fd int, mode uint32) error {
@@ -290,16 +342,19 @@ func (s fileCalls) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.Re
 	return fuse.ReadResultData(buf[:n]), fuse.OK
 }
 
-// writing runs what writes to an open file, unless the workspace is held.
-func (s fileCalls) writing(number uint64, do func(h *handle) error) fuse.Status {
+// writing runs what writes to an open file up to a place, unless the workspace is held.
+func (s fileCalls) writing(number, end uint64, do func(h *handle) error) fuse.Status {
 	return s.acting(false, func(*act) error {
 		h, done, err := s.opened.use(number, false)
 		if err != nil {
 			return err
 		}
 		defer done()
-		if !h.writes {
+		switch {
+		case !h.writes:
 			return unix.EBADF
+		case h.draft != nil && end > uint64(h.draft.most()):
+			return unix.EFBIG
 		}
 		return do(h)
 	})
@@ -307,7 +362,7 @@ func (s fileCalls) writing(number uint64, do func(h *handle) error) fuse.Status 
 
 // Write implements [fuse.RawFileSystem].
 func (s fileCalls) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (written uint32, code fuse.Status) {
-	code = s.writing(in.Fh, func(h *handle) error {
+	code = s.writing(in.Fh, in.Offset+uint64(len(data)), func(h *handle) error {
 		n, err := unix.Pwrite(h.fd, data, int64(in.Offset))
 		if err == nil {
 			written = uint32(n)
@@ -325,7 +380,7 @@ func (s fileCalls) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (w
 		return 0, status(err)
 	}
 	defer done()
-	code = s.writing(in.FhOut, func(h *handle) error {
+	code = s.writing(in.FhOut, in.OffOut+min(in.Len, most), func(h *handle) error {
 		begin, to := int64(in.OffIn), int64(in.OffOut)
 		n, err := unix.CopyFileRange(from.fd, &begin, h.fd, &to, int(min(in.Len, most)), 0)
 		if err == nil {
@@ -341,7 +396,7 @@ func (s fileCalls) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Statu
 	if in.Mode&^(unix.FALLOC_FL_KEEP_SIZE|unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_ZERO_RANGE) != 0 {
 		return fuse.Status(unix.EOPNOTSUPP)
 	}
-	return s.writing(in.Fh, func(h *handle) error {
+	return s.writing(in.Fh, in.Offset+in.Length, func(h *handle) error {
 		return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length))
 	})
 }
@@ -381,13 +436,16 @@ func (s fileCalls) sync(in *fuse.FsyncIn, dir bool) fuse.Status {
 	return status(unix.Fsync(h.fd))
 }
 
-// Flush implements [fuse.RawFileSystem].
-func (s fileCalls) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.OK }
+// Flush implements [fuse.RawFileSystem]: the file is closed somewhere.
+func (s fileCalls) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status { return s.flushed(in.Fh) }
 
-// Release implements [fuse.RawFileSystem].
+// Release implements [fuse.RawFileSystem]: the file is open nowhere.
 func (s fileCalls) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	if h := s.opened.take(in.Fh, false); h != nil {
 		h.close()
+		if h.draft != nil {
+			s.released(h.draft)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ func (s *Server) attributes(path string, st *unix.Statx_t, out *fuse.Attr) {
 		Atimensec: st.Atime.Nsec, Mtimensec: st.Mtime.Nsec, Ctimensec: st.Ctime.Nsec,
 		Owner: s.shown(st.Uid, st.Gid), Rdev: uint32(unix.Mkdev(st.Rdev_major, st.Rdev_minor)),
 	}
+	s.drafts.show(inodeOf(st), out)
 	if s.masked(path) {
 		*out = fuse.Attr{Ino: st.Ino, Mode: uint32(st.Mode) & unix.S_IFMT, Nlink: 1, Owner: out.Owner}
 	}
@@ -123,7 +124,7 @@ func (s metaCalls) truncate(n *node, in *fuse.SetAttrIn) fuse.Status {
 		return fuse.EINVAL
 	}
 	if in.Valid&fuse.FATTR_FH != 0 { // it was decided when it was opened
-		return fileCalls(s).writing(in.Fh, func(h *handle) error { return unix.Ftruncate(h.fd, int64(in.Size)) })
+		return fileCalls(s).writing(in.Fh, in.Size, func(h *handle) error { return unix.Ftruncate(h.fd, int64(in.Size)) })
 	}
 	return s.acting(false, func(a *act) error {
 		p, err := s.placeOf(n)
@@ -139,6 +140,12 @@ func (s metaCalls) truncate(n *node, in *fuse.SetAttrIn) fuse.Status {
 		defer p.done()
 		if p.st.Mode&unix.S_IFMT != unix.S_IFREG {
 			return unix.EINVAL
+		}
+		if d := s.drafts.get(n.is); d != nil { // it was decided when it was opened
+			if in.Size > uint64(d.most()) {
+				return unix.EFBIG
+			}
+			return unix.Ftruncate(d.text, int64(in.Size))
 		}
 		ch := p.changeOf(broker.OpTruncate)
 		return a.change(&ch, func() error { return p.cut(&ch, int64(in.Size)) })

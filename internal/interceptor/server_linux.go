@@ -53,6 +53,7 @@ type Server struct {
 	roots  []*node
 	nodes  nodes
 	opened handles
+	drafts drafts
 	still  sync.RWMutex // held for reading by each change, for writing by one that has to be alone
 	gate   gate
 	closed atomic.Bool
@@ -80,6 +81,7 @@ func (s *Server) Close() {
 		return
 	}
 	s.gate.open(true)
+	s.endAll()
 	s.opened.closeAll()
 	s.nodes.closeAll()
 	for _, r := range s.roots {

@@ -57,7 +57,8 @@ func TestDeniedAndProtected(t *testing.T) {
 				t.Errorf("what is masked: %s", out)
 			}
 			for _, script := range []string{
-				"mkdir .vscode", "echo x >.envrc", "mkdir -p x/.git && echo x >x/.git/config", "ln -s /x .mcp.json", "ln free .envrc", "mv free .envrc",
+				"mkdir .vscode", "echo x >.envrc", `mkdir -p x/.git && printf '[core]\n\tfsmonitor = evil\n' >x/.git/config; sleep 0.2; cat x/.git/config`,
+				"ln -s /x .mcp.json", "ln free .envrc", "mv free .envrc",
 			} {
 				if out, err := d.sh(script); err == nil {
 					t.Errorf("%s: it was done\n%s", script, out)
