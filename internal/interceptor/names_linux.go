@@ -207,7 +207,7 @@ func (s nameCalls) remove(id uint64, called, op string, flags int) fuse.Status {
 		if err := a.carryOut(&ch, func() error { return unix.Unlinkat(p.fd, p.name, flags) }); err != nil {
 			return err
 		}
-		s.nodes.lost(inodeOf(&p.st), p.node, p.name, flags != 0 || p.st.Nlink <= 1)
+		s.nodes.lost(&p.st, p.node, p.name, flags != 0 || p.st.Nlink <= 1)
 		return nil
 	})
 }
@@ -280,10 +280,10 @@ func (a *act) rename(p, q *place, flags uint32) error {
 	case ch.Op == broker.OpExchange:
 		nodes.moved(over, q.node, q.name, p.node, p.name)
 	case q.exists():
-		nodes.lost(over, q.node, q.name, q.st.Mode&unix.S_IFMT == unix.S_IFDIR || q.st.Nlink <= 1)
+		nodes.lost(&q.st, q.node, q.name, q.st.Mode&unix.S_IFMT == unix.S_IFDIR || q.st.Nlink <= 1)
 	}
 	if ch.Copied {
-		nodes.lost(is, p.node, p.name, p.st.Nlink <= 1)
+		nodes.lost(&p.st, p.node, p.name, p.st.Nlink <= 1)
 		return nil
 	}
 	nodes.moved(is, p.node, p.name, q.node, q.name)

@@ -28,6 +28,7 @@ type node struct {
 	number  int // of a root
 	names   []name
 	lookups uint64
+	gone    *unix.Statx_t // what it was when its last name went, nil for what has one
 	pin     *pin
 }
 
@@ -107,8 +108,9 @@ func (t *nodes) namesOf(n *node) []name {
 	return out
 }
 
-// lost is told that a node no longer has a name; gone says that it was the last one.
-func (t *nodes) lost(is inode, in *node, called string, gone bool) {
+// lost is told that what was seen no longer has a name; gone says that it was the last one.
+func (t *nodes) lost(st *unix.Statx_t, in *node, called string, gone bool) {
+	is := inodeOf(st)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.byKey[is]
@@ -117,9 +119,19 @@ func (t *nodes) lost(is inode, in *node, called string, gone bool) {
 	}
 	n.names = slices.DeleteFunc(n.names, func(k name) bool { return k.in == in && k.name == called })
 	if gone {
+		last := *st
+		last.Nlink, n.gone = 0, &last
 		delete(t.byKey, is)
 		t.drop(n)
 	}
+}
+
+// last is what a node was when its last name went: a program may stand in it, or have it open
+// without a handle, as a FIFO is.
+func (t *nodes) last(n *node) *unix.Statx_t {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return n.gone
 }
 
 // moved is told that a node has another name instead of one.

@@ -74,3 +74,20 @@ func outside(t *testing.T, root string) string {
 	out[0] = "."
 	return strings.Join(out, "\n") + "\n"
 }
+
+// TestWhatHasNoNameAnyMore: a program goes on with what it has open, or stands in, when that
+// is removed.
+func TestWhatHasNoNameAnyMore(t *testing.T) {
+	for _, transport := range transports {
+		t.Run(transport, func(t *testing.T) {
+			d := newDesk(t, transport)
+			out, err := d.sh(`mkdir dir && mkfifo fifo && echo text >file
+				exec 3<>fifo 4<>file; rm fifo file
+				stat -L -c %F /proc/self/fd/3; cat /proc/self/fd/4 2>/dev/null; cat <&4; echo more >&4
+				cd dir && rmdir ../dir && stat -c %F . && ! touch x 2>/dev/null && ls -A ..`)
+			if err != nil || out != "fifo\ntext\ndirectory\n" {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
