@@ -3,6 +3,7 @@ package interceptor
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -87,6 +88,35 @@ func TestWhatHasNoNameAnyMore(t *testing.T) {
 				cd dir && rmdir ../dir && stat -c %F . && ! touch x 2>/dev/null && ls -A ..`)
 			if err != nil || out != "fifo\ntext\ndirectory\n" {
 				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// TestMappedFiles: what is written by a shared mapping is in the file outside, and is undone.
+func TestMappedFiles(t *testing.T) {
+	program, err := filepath.Abs("testdata/mapped.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, transport := range transports {
+		t.Run(transport, func(t *testing.T) {
+			d := newDesk(t, transport)
+			if err := os.WriteFile(d.root+"/mapped", []byte("before"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			before := tree(t, d.root)
+			if out := d.must(t, `python3 "`+program+`" "$PWD"`); out != "ahelloa aworlda\nwal\n1225\n" {
+				t.Errorf("inside: %q", out)
+			}
+			data, err := os.ReadFile(d.root + "/mapped")
+			if err != nil || len(data) != 10000 || string(data[5000:5005]) != "hello" || string(data[9000:9005]) != "world" {
+				t.Errorf("outside: %d bytes, %v", len(data), err)
+			}
+			d.endStep(t)
+			d.undo(t, false)
+			if after := tree(t, d.root); after != before {
+				t.Errorf("before\n%safter\n%s", before, after)
 			}
 		})
 	}
