@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carrel/internal/broker/judged"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -124,7 +126,7 @@ func (s *drafts) started(w *worker, r *request, d *draft, was bool) (got handed,
 	}
 	defer unix.Close(memory)
 	if was && r.flags&unix.O_TRUNC == 0 {
-		text, err := read(d.place, d.verdict.Most)
+		text, err := judged.Read(d.place, d.verdict.Most)
 		if err == nil {
 			_, err = unix.Pwrite(memory, text, 0)
 		}
@@ -132,7 +134,7 @@ func (s *drafts) started(w *worker, r *request, d *draft, was bool) (got handed,
 			return got, err
 		}
 	}
-	if err := setModified(memory, d.was.Mtim); err != nil {
+	if err := judged.SetModified(memory, d.was.Mtim); err != nil {
 		return got, err
 	}
 	if d.text, err = w.withRoom(func() (int, error) {
@@ -376,11 +378,11 @@ func (d *draft) vet() error {
 	if d.lease == leaseNone {
 		return errRead
 	}
-	after, err := read(d.text, d.verdict.Most)
+	after, err := judged.Read(d.text, d.verdict.Most)
 	if err != nil {
 		return err
 	}
-	before, err := read(d.place, d.verdict.Most)
+	before, err := judged.Read(d.place, d.verdict.Most)
 	if err != nil {
 		return err
 	}
@@ -409,27 +411,5 @@ func (d *draft) vet() error {
 	if st.Mtim == d.was.Mtim {
 		return nil
 	}
-	return setModified(d.place, st.Mtim)
-}
-
-// setModified sets when an open file was changed.
-func setModified(fd int, t unix.Timespec) error {
-	return unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), []unix.Timespec{{Nsec: unix.UTIME_OMIT}, t}, 0)
-}
-
-// read gives what an open file holds, of most bytes at most.
-func read(fd int, most int64) ([]byte, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, err
-	}
-	if st.Size > cmp.Or(most, maxVetted) {
-		return nil, errTooLong
-	}
-	data := make([]byte, st.Size)
-	n, err := unix.Pread(fd, data, 0)
-	if err == nil && n < len(data) {
-		err = unix.ESTALE // it was cut meanwhile
-	}
-	return data, err
+	return judged.SetModified(d.place, st.Mtim)
 }

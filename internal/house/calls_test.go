@@ -58,6 +58,8 @@ var calls = []call{
 		"internal/fileops/ripgrep.go":             "ripgrep, inside the walls: an absolute path, an environment of its own",
 		"sandbox/sandbox.go":                      "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
 		"bench/run.go":                            "measures programs found at fixed places",
+		"internal/lima/program.go":                "limactl, by its absolute path, with an environment of its own",
+		"internal/lima/machine.go":                "the same",
 	}},
 	{"os/exec", "LookPath", "look in the directories that you trust", map[string]string{
 		"bench/peers.go":          "finds the programs to measure",
@@ -82,6 +84,7 @@ var calls = []call{
 	{"os", "Exit", "return an exit status to main", map[string]string{
 		"cmd/carrel/main.go":                    "main",
 		"cmd/carrel-file/main.go":               "main",
+		"cmd/carrel-relay/main.go":              "main",
 		"cmd/carrel-shim/main.go":               "main",
 		"cmd/carrel-stage/main.go":              "main",
 		"bench/main.go":                         "main",
@@ -134,7 +137,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 
 // importers are the rooms that may import a package at all.
 var importers = map[string]map[string]string{
-	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/container": "podman and docker on the host", "internal/cli/containercmd": "go builds this program", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
+	"os/exec":   {"internal/session": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/lima": "limactl on the host", "internal/container": "podman and docker on the host", "internal/cli/containercmd": "go builds this program", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "internal/mcpserver": "MCP over HTTP, on a socket or loopback", "test/fakemodel": "a scripted model server for the end-to-end tests"},
 	"unsafe":    {"internal/stdio": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/broker/ownfs": "a thread that is none of the runtime's", "internal/history/store": "counters in mapped memory that all writers share", "internal/history/disk": "a system call without a wrapper", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},

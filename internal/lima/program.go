@@ -1,0 +1,155 @@
+package lima
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"carrel/internal/advice"
+)
+
+const (
+	askTime   = 30 * time.Second
+	startTime = 15 * time.Minute // an image is fetched, and a system starts for the first time
+	endGrace  = 5 * time.Second
+	maxAnswer = 8 << 20
+	maxErrors = 8 << 10
+)
+
+// Program is limactl.
+type Program struct {
+	Path    string // absolute
+	Version string
+	Env     []string
+}
+
+// passed are the variables that limactl is given: what finds its files and QEMU, and no more.
+var passed = []string{"HOME", "PATH", "LIMA_HOME", "XDG_CACHE_HOME", "QEMU_SYSTEM_X86_64", "QEMU_SYSTEM_AARCH64", "USER", "LANG", "TMPDIR"}
+
+// Find finds limactl by the person's PATH and says whether it can be used.
+func Find(ctx context.Context, environ []string, uid int) (*Program, error) {
+	if uid == 0 {
+		return nil, &advice.Error{Err: errors.New("limactl refuses to run as root"), Hint: "run carrel as an ordinary user"}
+	}
+	p := &Program{}
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		for _, allowed := range passed {
+			if name == allowed {
+				p.Env = append(p.Env, v)
+			}
+		}
+	}
+	for _, dir := range filepath.SplitList(valueOf(p.Env, "PATH")) {
+		at := filepath.Join(dir, "limactl")
+		if st, err := os.Stat(at); filepath.IsAbs(dir) && err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			p.Path = at
+			break
+		}
+	}
+	if p.Path == "" {
+		return nil, &advice.Error{
+			Err:  errors.New("there is no limactl in PATH"),
+			Hint: "install Lima 1.0 or newer (lima-vm.io), or use another backend",
+		}
+	}
+	out, err := p.do(ctx, askTime, nil, "--version")
+	if err != nil {
+		return nil, err
+	}
+	p.Version, err = versionOf(string(out))
+	return p, err
+}
+
+func valueOf(env []string, name string) string {
+	for _, v := range env {
+		if text, ok := strings.CutPrefix(v, name+"="); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// versionOf reads "limactl version 1.2.2" and refuses what is older than 1.0.
+func versionOf(said string) (string, error) {
+	text, ok := strings.CutPrefix(strings.TrimSpace(said), "limactl version ")
+	number, _, _ := strings.Cut(strings.TrimPrefix(text, "v"), "-")
+	major, minor, _ := strings.Cut(number, ".")
+	n, err := strconv.Atoi(major)
+	if !ok || err != nil || minor == "" {
+		return "", fmt.Errorf("limactl says its version is %.100q, which cannot be read", said)
+	}
+	if n < 1 {
+		return "", &advice.Error{Err: fmt.Errorf("limactl is version %s, and 1.0 is needed", number), Hint: "install a newer Lima"}
+	}
+	return number, nil
+}
+
+// do starts limactl, waits for it and gives what it said.
+func (p *Program) do(ctx context.Context, limit time.Duration, in io.Reader, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.Path, args...)
+	said, told := &kept{most: maxAnswer, over: cancel}, &kept{most: maxErrors}
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.Env, "/", in, said, told, endGrace
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	err := cmd.Run()
+	what := "limactl " + args[0]
+	switch {
+	case said.full:
+		return nil, fmt.Errorf("%s said more than %d bytes", what, maxAnswer)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, &advice.Error{Err: fmt.Errorf("%s took longer than %s", what, limit), Hint: "see `limactl list` and the files of the machine"}
+	case err != nil:
+		return nil, explain(what, err, told.text())
+	}
+	return said.data.Bytes(), nil
+}
+
+// kept keeps the first bytes that are written, and calls over when there are more. It embeds
+// no buffer, whose ReadFrom would take all that comes.
+type kept struct {
+	data bytes.Buffer
+	most int
+	over func()
+	full bool
+}
+
+func (k *kept) Write(data []byte) (int, error) {
+	room := k.most - k.data.Len()
+	if len(data) > room {
+		k.full = true
+		if k.over != nil {
+			k.over()
+		}
+	}
+	k.data.Write(data[:min(len(data), room)])
+	return len(data), nil
+}
+
+func (k *kept) text() string { return strings.ToValidUTF8(k.data.String(), "?") }
+
+// explain says what failed, with the fix where there is a known one.
+func explain(what string, err error, told string) error {
+	lines := strings.Split(strings.TrimSpace(told), "\n")
+	last := lines[len(lines)-1]
+	if len(last) > 500 {
+		last = last[:500]
+	}
+	e := fmt.Errorf("%s: %w: %s", what, err, last)
+	switch {
+	case strings.Contains(told, "/dev/kvm") || strings.Contains(told, "KVM"):
+		return &advice.Error{Err: e, Hint: "this user cannot open /dev/kvm: join the group that owns it"}
+	case strings.Contains(told, "qemu-system") && strings.Contains(told, "not found"):
+		return &advice.Error{Err: e, Hint: "install QEMU: the package qemu-system of your distribution"}
+	}
+	return e
+}
