@@ -11,6 +11,6 @@
 // Everything is bounded: lines, connections, waiting approvals, events kept
 // for slow readers. Stop shares no lock and no queue with anything else. What
 // comes from inside is data here; callers that print it escape it. The package
-// knows no policy and imports only package api; the run gives it what freezes
+// knows no policy; the run gives it what freezes
 // and stops (see [Config]).
 package supervisor

@@ -15,7 +15,7 @@
 //
 // # What is not here
 //
-// Nothing is started here: package session runs these programs in walls of
+// Nothing is started here: package gui runs these programs in walls of
 // their own, since they parse what hostile clients send. Nothing of others is ever
 // removed either: not a lock file, not a socket in /tmp. A directory that a killed
 // supervisor has left is recognised by its free lock, and removed by [Sweep].
