@@ -51,7 +51,7 @@ func configFields() []field {
 			put: func(t *target, v value) { t.settings.UnsandboxedHostExec = boolValue(v) }},
 		openURLsField(),
 		field{key: "backend", typ: typeEnum, in: userFiles, enum: []string{"container", "process", "none"},
-			doc: "Where workspaces run. process: behind walls. container: behind walls too, with the system of an image. none: as you, without walls; what your user can do, commands can do, and only the history is kept. Refused under a ceiling.",
+			doc: "Where workspaces run. process: behind walls. container: behind walls too, with the system of an image. none: as you, without walls; what your user can do, commands can do, and only the history is kept: none is refused under a ceiling.",
 			put: func(t *target, v value) { t.request.Backend = textValue[policy.Backend](v) }},
 		withImages(containerField()),
 		field{key: "engine", typ: typeEnum, in: userFiles, enum: Engines,
