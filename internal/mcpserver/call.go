@@ -15,6 +15,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/fileops"
 	"carrel/internal/named"
+	"carrel/internal/op"
 	"carrel/internal/supervisor"
 	"carrel/internal/tools"
 
@@ -234,9 +235,11 @@ func (c *call) within(path string) string {
 
 func joined(list []string) string { return strings.Join(list, ", ") }
 
-// carrelText gives what the command line prints that is no JSON.
-func (s *Server) carrelText(ctx context.Context, out *[]byte, args ...string) error {
-	raw, err := s.opts.program().Raw(ctx, nil, args...)
-	*out = raw
-	return err
+// answer does an operation and puts what it gives into out, in the form that a tool has for it.
+func answer[T any](ctx context.Context, operation string, out any, do func() (T, error)) error {
+	got, err := op.Call(ctx, do)
+	if err != nil {
+		return err
+	}
+	return op.Into(operation, got, out)
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/config"
+	"carrel/internal/op"
+
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -104,7 +107,12 @@ func TestSeedParameters(t *testing.T) {
 
 // TestSeedMeanings: what is said in their words means the same in ours.
 func TestSeedMeanings(t *testing.T) {
-	c := &call{server: &Server{opts: Options{Workspace: "own", Program: "/bin/false"}}, tool: &Tool{Name: "t", In: &jsonschema.Schema{}}}
+	nowhere := t.TempDir()
+	caller := &op.Caller{
+		Environ:  []string{"HOME=" + nowhere, "XDG_RUNTIME_DIR=" + nowhere, "XDG_STATE_HOME=" + nowhere},
+		Ceilings: func() ([]config.CeilingText, error) { return []config.CeilingText{}, nil },
+	}
+	c := &call{server: &Server{opts: Options{Workspace: "own", Caller: caller}}, tool: &Tool{Name: "t", In: &jsonschema.Schema{}}}
 	for _, one := range []struct {
 		by       adapter
 		in, want string

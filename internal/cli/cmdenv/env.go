@@ -62,9 +62,12 @@ func (e *Env) Getenv(name string) string { return op.Variable(e.Environ, name) }
 
 // Caller is this start of the program as one who asks for an operation: it is told on standard
 // error of what stands beside the answer.
-func (e *Env) Caller() *op.Caller {
+func (e *Env) Caller() *op.Caller { return e.CallerUnder("") }
+
+// CallerUnder is Caller for a command that has a flag of its own for a ceiling's file.
+func (e *Env) CallerUnder(flag string) *op.Caller {
 	return &op.Caller{
-		Environ: e.Environ, Version: Version(), Ceilings: func() ([]config.CeilingText, error) { return e.Ceilings("") },
+		Environ: e.Environ, Version: Version(), Ceilings: func() ([]config.CeilingText, error) { return e.Ceilings(flag) },
 		Notice: func(text string) { fmt.Fprintf(e.Err, "carrel: %s\n", text) },
 	}
 }
