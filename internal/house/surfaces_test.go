@@ -20,7 +20,7 @@ var beneathOp = []string{
 // prints, with how often that stands in its code. Each number only goes down.
 var ownStarts = map[string]int{
 	"internal/jsonapi":   1, // start
-	"internal/mcpserver": 4, // start, doctor
+	"internal/mcpserver": 2, // start
 }
 
 // TestSurfacesAskOp: a surface neither decides nor keeps anything itself.

@@ -100,16 +100,11 @@ func (c *call) snapshot(ctx context.Context) taskplan.Snapshot {
 
 // doctor says in short what this machine can hold.
 func (s *Server) doctor(ctx context.Context, trouble func(error)) taskplan.Doctor {
-	var report struct {
-		Checks []struct {
-			ID, Name, Status, Found string
-			Needed                  bool
-		} `json:"checks"`
-	}
-	trouble(s.carrel(ctx, nil, &report, "doctor", "--json"))
+	report, err := op.Call(ctx, func() (op.Report, error) { return op.Examine(s.opts.Caller, false) })
+	trouble(err)
 	d := taskplan.Doctor{ReadyForWorkspace: len(report.Checks) > 0, ReadyForDisplay: len(report.Checks) > 0}
 	for _, check := range report.Checks {
-		bad := check.Status != "ok" && check.Status != "note"
+		bad := check.Status != "ok"
 		if bad && check.Needed {
 			d.ReadyForWorkspace = false
 			d.Blockers = append(d.Blockers, check.Name+": "+check.Found)
