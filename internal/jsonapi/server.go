@@ -11,18 +11,18 @@ import (
 	"time"
 
 	"carrel/internal/op"
-	"carrel/internal/tools"
+	"carrel/internal/op/startop"
 )
 
 // Options say what a server is for.
 type Options struct {
-	Program     tools.Carrel // the command line; Dir is set by the session
+	Ceiling     string       // the hash of what the client is held to; "" for nothing
 	Caller      *op.Caller   // who asks for what is done here
 	Directories []string     // absolute; those of a session that names none
 	UndoDir     string       // absolute; "" for the place where the user's histories are
 	Backend     string       // process or none
 	Agent       string       // that agent.prompt asks; "" for none
-	Start       []string     // further arguments of `carrel start`
+	Start       startop.Wish // what each session is asked for with
 	Registry    []string     // directories in which running workspaces are found
 	State       string       // the state directory
 	Log         io.Writer    // log lines

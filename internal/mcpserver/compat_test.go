@@ -105,14 +105,18 @@ func TestSeedParameters(t *testing.T) {
 	}
 }
 
-// TestSeedMeanings: what is said in their words means the same in ours.
-func TestSeedMeanings(t *testing.T) {
-	nowhere := t.TempDir()
-	caller := &op.Caller{
-		Environ:  []string{"HOME=" + nowhere, "XDG_RUNTIME_DIR=" + nowhere, "XDG_STATE_HOME=" + nowhere},
+// nobody is a caller for whom there are no workspaces and no profiles.
+func nobody(t *testing.T) *op.Caller {
+	dir := t.TempDir()
+	return &op.Caller{
+		Dir: dir, Environ: []string{"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "XDG_STATE_HOME=" + dir},
 		Ceilings: func() ([]config.CeilingText, error) { return []config.CeilingText{}, nil },
 	}
-	c := &call{server: &Server{opts: Options{Workspace: "own", Caller: caller}}, tool: &Tool{Name: "t", In: &jsonschema.Schema{}}}
+}
+
+// TestSeedMeanings: what is said in their words means the same in ours.
+func TestSeedMeanings(t *testing.T) {
+	c := &call{server: &Server{opts: Options{Workspace: "own", Caller: nobody(t)}}, tool: &Tool{Name: "t", In: &jsonschema.Schema{}}}
 	for _, one := range []struct {
 		by       adapter
 		in, want string

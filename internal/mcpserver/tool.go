@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
 	"carrel/internal/strictjson"
-	"carrel/internal/tools"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -202,6 +202,6 @@ func (t *Tool) badArguments(subject, message string) error {
 }
 
 func (t *Tool) denial(subject, message string) *api.Denial {
-	return &api.Denial{Code: tools.CodeArguments, Operation: t.Name, Subject: subject, Message: message, Rule: "parameters",
+	return &api.Denial{Code: op.CodeArguments, Operation: t.Name, Subject: subject, Message: message, Rule: "parameters",
 		Source: "built in"}
 }

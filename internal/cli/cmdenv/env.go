@@ -31,7 +31,6 @@ type Env struct {
 
 	Args       []string // of the command line
 	Supervises bool     // started as the supervisor of a workspace that stays
-	ForProgram bool     // started by another surface: errors are one JSON value
 
 	ceiling ceiling
 }

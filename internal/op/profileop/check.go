@@ -32,7 +32,7 @@ func Check(c *op.Caller, name string) (*Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	req := decide.Request{Draft: saved, Default: policy.Agent, Ceilings: under, Environ: c.Environ, Cwd: c.Dir}
+	req := decide.Request{Draft: saved, Default: policy.Agent, Ceilings: under, Environ: c.Environ, Here: c.Dir}
 	if _, err := decide.Prepare(req); err != nil { // with no command, so that it speaks of none
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func allowed(c *op.Caller, list ...*profile.Profile) error {
 		return err
 	}
 	for _, p := range list {
-		if err := decide.CheckProfile(p, decide.Request{Environ: c.Environ, Ceilings: under, Cwd: c.Dir}); err != nil {
+		if err := decide.CheckProfile(p, decide.Request{Environ: c.Environ, Ceilings: under, Here: c.Dir}); err != nil {
 			return err
 		}
 	}
