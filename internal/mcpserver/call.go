@@ -149,7 +149,7 @@ func (t *Tool) blocked(arguments json.RawMessage) bool {
 		return true
 	case OrDryRun:
 		return !said.DryRun
-	case OrInside:
+	case op.OrInside:
 		return !said.DryRun && said.Output != ""
 	}
 	return false
@@ -191,13 +191,11 @@ func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 		if err != nil {
 			return fmt.Errorf("asking workspace %s for its control: %w", name, err)
 		}
-		if p := r.Status.ProjectPaused; p != nil {
-			return supervisor.RefusePaused(c.tool.Name, p)
-		}
-		if m := r.Status.Control; m != nil && m.Mode != api.ControlActive {
-			return &api.Denial{Code: api.CodeControl, Operation: c.tool.Name, Subject: name, Rule: "control " + m.Mode, Source: m.By,
-				Message: fmt.Sprintf("workspace %q is under control %s, and nothing is changed meanwhile: %s", name, m.Mode, m.Reason),
-				Hint:    "a person gives it back with `carrel control " + name + " active`; mcp_control_update with mode active and confirmed_user_request true asks for it"}
+		if d := c.tool.Control.Refuse(c.tool.Name, name, r.Status); d != nil {
+			if d.Subject == name {
+				d.Hint += "; mcp_control_update with mode active and confirmed_user_request true asks for it"
+			}
+			return d
 		}
 	}
 	return nil
