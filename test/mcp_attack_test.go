@@ -3,6 +3,9 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -199,5 +202,26 @@ func TestMCPReadOnly(t *testing.T) {
 	c.does("mcp_control_update", args{"mode": "paused"})
 	if r := c.tool("read_file", args{"path": "a.txt"}); !r.IsError {
 		t.Errorf("under a pause: %s", r.text())
+	}
+}
+
+// TestMCPNoChildren: a workspace that was started by a server is no child of it, so that who ends
+// the children of a program leaves the workspace; and nothing that has ended waits for it.
+func TestMCPNoChildren(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	for _, flags := range [][]string{{}, {"--workspace", "apart"}} {
+		c := w.mcp(append(flags, "--display", "none")...)
+		c.does("Bash", args{"command": "true"})
+		stats, err := filepath.Glob("/proc/[0-9]*/stat")
+		w.must(err)
+		for _, stat := range stats {
+			text, _ := os.ReadFile(stat)
+			_, rest, _ := strings.Cut(string(text), ") ")
+			if f := strings.Fields(rest); len(f) > 1 && f[1] == strconv.Itoa(c.cmd.Process.Pid) {
+				t.Errorf("a child of the server: %s", text)
+			}
+		}
+		c.does("workspace_stop", args{})
 	}
 }

@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMCPConflictNamesPaths: what stands against an undo is told by its path, and what can
@@ -141,4 +143,32 @@ func TestMCPSeedCalls(t *testing.T) {
 		t.Errorf("stop: %s", r.text())
 	}
 	c.does("workspace_cleanup_stale", args{"id": "seed", "dry_run": true})
+}
+
+// TestMCPStartCancelled: a start that the client does not want any longer comes to nothing, and
+// its name is free for the next.
+func TestMCPStartCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	c := w.mcp("--display", "none")
+	c.does("profile_write", args{"action": "put", "id": "slow", "profile": "setup:\n  - command: [sleep, \"3\"]\n"})
+	start := args{"name": "later", "profile": "slow", "display": "none"}
+	id, _ := c.ask("tools/call", args{"name": "workspace_start", "arguments": start})
+	time.Sleep(500 * time.Millisecond) // it is on its way
+	c.line(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+	eventually(t, "nothing of it runs", func() bool { return !strings.Contains(w.plain(w.bin, "ps", "--json").out, `"later"`) })
+	if r := c.does("workspace_start", start); r.Structured["started"] != true {
+		t.Errorf("the next start: %s", r.text())
+	}
+	c.does("workspace_stop", args{"name": "later"})
+}
+
+// TestMCPImportLosses: what of a profile is not carried over is told, and is no error.
+func TestMCPImportLosses(t *testing.T) {
+	t.Parallel()
+	c := newWorld(t, ordinary(t)).mcp("--display", "none")
+	r := c.does("profile_write", args{"action": "import", "id": "theirs", "profile": `{"id": "x", "width": 800}`})
+	if !strings.Contains(r.text(), `"lost"`) {
+		t.Errorf("imported: %s", r.text())
+	}
 }

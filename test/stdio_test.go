@@ -431,3 +431,38 @@ func TestStdioOutsideCeiling(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestStdioControl: a session whose workspace is to be looked at only, or is paused, changes
+// nothing: neither what runs inside nor the history, which is outside of it.
+func TestStdioControl(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	c := w.stdio("--working-dir", w.project)
+	name := c.do("session.start", nil)["workspace"].(string)
+	c.execute("echo 1 > a")
+	c.do("undo.rollback", map[string]any{"count": 1})
+	c.execute("echo 2 > b")
+	for _, mode := range []string{"read_only", "paused"} {
+		if e := w.carrel("control", name, mode); e.code != 0 {
+			t.Fatal(e)
+		}
+		for kind, payload := range map[string]any{
+			"agent.execute": map[string]any{"command": "touch c"}, "carrel.write": map[string]any{"path": "c", "content": "c"},
+			"carrel.edit":   map[string]any{"path": "b", "old_string": "2", "new_string": "3"},
+			"undo.rollback": map[string]any{"count": 1}, "carrel.redo": nil, "undo.discard": nil, "undo.configure": map[string]any{},
+			"session.reset": nil,
+		} {
+			if m := c.ask(kind, payload); m.Status == "ok" || m.Error.Code != "carrel.refused" {
+				t.Errorf("%s under %s: %+v", kind, mode, m)
+			}
+		}
+		if list := c.do("undo.history", nil); list == nil || c.do("session.status", nil)["control"] != mode {
+			t.Errorf("looking under %s: %v", mode, list)
+		}
+		if exists(w.project+"/a") || !exists(w.project+"/b") || exists(w.project+"/c") {
+			t.Errorf("files are changed under %s", mode)
+		}
+	}
+	c.do("session.stop", nil)
+	c.close()
+}

@@ -11,7 +11,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +31,6 @@ import (
 	"carrel/internal/sandbox/stage"
 	"carrel/internal/session"
 	"carrel/internal/show"
-	"carrel/internal/tools"
 
 	"github.com/spf13/cobra"
 )
@@ -48,6 +46,8 @@ func Main(argv []string) int {
 		return inside.Main(argv)
 	case len(argv) > 0 && filepath.Base(argv[0]) == inside.FileHelper:
 		return fileops.Main(argv, os.Stdin, os.Stdout, os.Stderr)
+	case len(argv) > 0 && argv[0] == session.DetachArg0:
+		return session.Detach(argv[1:])
 	case len(argv) == 2 && argv[0] == clipboard.HolderArg0:
 		if clipboard.Hold(argv[1], os.Getenv) != nil {
 			return api.ExitOurs
@@ -62,7 +62,6 @@ func Main(argv []string) int {
 	if len(argv) > 0 && filepath.Base(argv[0]) == runcmd.SandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
-	env.ForProgram = len(argv) > 0 && argv[0] == tools.Arg0
 	var err error
 	if args, err = env.CutCeiling(args); err != nil {
 		return fail(env, err)
@@ -89,11 +88,6 @@ func fail(env *cmdenv.Env, err error) int {
 	var e *cmdenv.ExitError
 	if errors.As(err, &e) {
 		status = e.Status
-	}
-	if env.ForProgram {
-		line, _ := json.Marshal(cmdenv.Problem(err))
-		fmt.Fprintf(env.Err, "%s\n", line)
-		return status
 	}
 	what, hint, _ := strings.Cut(show.Escape(err.Error()), "\n")
 	fmt.Fprintln(env.Err, env.Paint(env.Err).Red("carrel: "+what))

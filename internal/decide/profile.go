@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +24,7 @@ import (
 // request's, where that names none. What the command line says relatively
 // keeps meaning the directory that it was given in.
 func (p *Decision) openProfile() error {
+	defer func() { p.Request.Cwd = cmp.Or(p.Request.Cwd, p.Request.Here) }()
 	saved := p.Request.Draft
 	switch {
 	case p.Request.Profile == "" && saved == nil:
@@ -39,7 +41,7 @@ func (p *Decision) openProfile() error {
 			return err
 		}
 	}
-	here, err := hostfacts.WorkingDirectory(p.Request.Cwd)
+	here, err := hostfacts.WorkingDirectory(cmp.Or(p.Request.Cwd, p.Request.Here))
 	if err != nil {
 		return fmt.Errorf("finding the working directory: %w", err)
 	}
@@ -83,11 +85,11 @@ func (p *Decision) applyProfile() error {
 }
 
 // CheckProfile decides a profile against the operator's file and the ceiling
-// alone, as it is done before one is saved. Of the request only Cwd, Environ,
+// alone, as it is done before one is saved. Of the request only Cwd, Here, Environ,
 // Ceilings and Permissions count. No project is looked at: what a project's file takes
 // away holds where the profile is used. The error is that of Prepare.
 func CheckProfile(draft *profile.Profile, req Request) error {
-	p := &Decision{Request: Request{Draft: draft, Cwd: req.Cwd, Environ: req.Environ, Permissions: req.Permissions, Ceilings: req.Ceilings, Default: policy.Agent}, Facts: hostfacts.New(), UID: os.Getuid(), GID: os.Getgid()}
+	p := &Decision{Request: Request{Draft: draft, Cwd: req.Cwd, Here: req.Here, Environ: req.Environ, Permissions: req.Permissions, Ceilings: req.Ceilings, Default: policy.Agent}, Facts: hostfacts.New(), UID: os.Getuid(), GID: os.Getgid()}
 	if err := p.openProfile(); err != nil {
 		return err
 	}

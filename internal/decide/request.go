@@ -45,7 +45,8 @@ type Request struct {
 	// configuration says. It is refused for a command that is none.
 	PromptsOff bool
 	Environ    []string // the outside environment
-	Cwd        string   // "" means the process's
+	Cwd        string   // "" means Here, or the directory of a profile
+	Here       string   // where who asks is; "" means the process's directory
 	Version    string   // of this program, for generated files
 
 	// Stays says that this is for a workspace that stays: Argv names the agent that it is for,

@@ -249,3 +249,25 @@ func TestVersion(t *testing.T) {
 }
 
 var errNoErrno = errors.New("no errno in this")
+
+// TestHangingProbes: a process that is asked again and again leaves so many probes behind, and
+// no more.
+func TestHangingProbes(t *testing.T) {
+	release, started := make(chan struct{}), make(chan struct{}, 2*maxHanging)
+	for range 2 * maxHanging {
+		err := within(time.Millisecond, func() error { started <- struct{}{}; <-release; return nil })
+		if !errors.Is(err, syscall.ETIMEDOUT) {
+			t.Fatalf("a probe that hangs: %v", err)
+		}
+	}
+	if n := len(started); n > maxHanging {
+		t.Errorf("%d probes hang", n)
+	}
+	close(release)
+	for deadline := time.Now().Add(10 * time.Second); len(hanging) > 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	if err := within(10*time.Second, func() error { return nil }); err != nil {
+		t.Errorf("after they have gone on: %v", err)
+	}
+}

@@ -111,11 +111,25 @@ func (m *Machine) bounded() *Machine {
 	return &b
 }
 
+// maxHanging bounds the probes of this process that hang. It may be a server,
+// which is asked again and again.
+const maxHanging = 16
+
+var hanging = make(chan struct{}, maxHanging)
+
 // within gives a probe that long. One that hangs is left behind; what it has
 // started ends with us.
 func within(limit time.Duration, probe func() error) error {
+	select {
+	case hanging <- struct{}{}:
+	default:
+		return fmt.Errorf("not tried: %d earlier probes hang: %w", maxHanging, syscall.ETIMEDOUT)
+	}
 	done := make(chan error, 1)
-	go func() { done <- probe() }()
+	go func() {
+		defer func() { <-hanging }()
+		done <- probe()
+	}()
 	clock := time.NewTimer(limit)
 	defer clock.Stop()
 	select {

@@ -28,9 +28,10 @@ const selfExe = "/proc/self/exe"
 const maxSetting = 64 << 10
 
 // This is the machine that we run on. getenv is its environment, state the
-// path of the state directory ("" for none). The program must be one whose
-// argv[0] [sandbox.StageArg0] is the stage.
-func This(getenv func(string) string, state string) *Machine {
+// path of the state directory ("" for none), dir the working directory ("" for
+// that of this process). The program must be one whose argv[0]
+// [sandbox.StageArg0] is the stage.
+func This(getenv func(string) string, state, dir string) *Machine {
 	m := &Machine{
 		OS: runtime.GOOS, UID: os.Getuid(), Getenv: getenv,
 		Read: readSetting, Find: findProgram,
@@ -43,7 +44,7 @@ func This(getenv func(string) string, state string) *Machine {
 		Cgroup:    tryCgroup,
 		State:     func() Place { return lookAt(state) },
 		Try:       func(t Trial) error { return try(t, state) },
-		Places:    func() []Place { return lookAtPlaces(getenv) },
+		Places:    func() []Place { return lookAtPlaces(getenv, dir) },
 	}
 	m.Self, _ = os.Readlink(selfExe)
 	var uts unix.Utsname
@@ -141,6 +142,8 @@ func inNamespaces(kinds []Kind, look func(pid int) error) error {
 	far := os.NewFile(uintptr(pair[1]), "stage control")
 	defer far.Close()
 	uid, gid := os.Getuid(), os.Getgid()
+	runtime.LockOSThread() // its end is the stage's: see Pdeathsig
+	defer runtime.UnlockOSThread()
 	process, err := os.StartProcess(selfExe, []string{sandbox.StageArg0}, &os.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: []*os.File{nil, nil, nil, far},
 		Sys: &syscall.SysProcAttr{
@@ -329,13 +332,16 @@ func lookAt(path string) Place {
 }
 
 // lookAtPlaces describes where people keep programs of their own.
-func lookAtPlaces(getenv func(string) string) []Place {
+func lookAtPlaces(getenv func(string) string, dir string) []Place {
 	var places []Place
 	if home := getenv("HOME"); filepath.IsAbs(home) {
 		places = append(places, lookAt(home))
 	}
-	if cwd, err := os.Getwd(); err == nil {
-		places = append(places, lookAt(cwd))
+	if dir == "" {
+		dir, _ = os.Getwd()
+	}
+	if dir != "" {
+		places = append(places, lookAt(dir))
 	}
 	return places
 }

@@ -2,12 +2,18 @@ package doctor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain makes the test binary the stage where it is started as one.
@@ -22,7 +28,7 @@ func TestMain(m *testing.M) {
 // build walls too: what they need must be found, and nothing may stay behind.
 func TestThisMachine(t *testing.T) {
 	state := t.TempDir()
-	r := Examine(This(os.Getenv, state))
+	r := Examine(This(os.Getenv, state, ""))
 	if !r.Ready {
 		t.Errorf("not ready, yet walls are needed by the tests: %v", r.Lacking())
 		for _, c := range r.Checks {
@@ -32,6 +38,51 @@ func TestThisMachine(t *testing.T) {
 	if left, err := os.ReadDir(state); err != nil || len(left) > 0 {
 		t.Errorf("left behind in the state directory: %v, %v", left, err)
 	}
+}
+
+// TestExamineLeavesTheProcess: a server asks as well as a command that ends, so an examination
+// changes nothing of the process that makes it.
+func TestExamineLeavesTheProcess(t *testing.T) {
+	state := t.TempDir()
+	Examine(This(os.Getenv, state, "")) // what is opened once and kept
+	before := ownState(t)
+	Examine(This(os.Getenv, state, ""))
+	if after := ownState(t); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// ownState is what an examination could change of this process and of its main thread.
+func ownState(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		name, _, _ := strings.Cut(line, ":")
+		if slices.Contains([]string{"Umask", "Uid", "Gid", "Groups", "SigBlk", "SigIgn", "SigCgt", "NoNewPrivs", "Seccomp"}, name) ||
+			strings.HasPrefix(name, "Cap") {
+			out.WriteString(line)
+		}
+	}
+	for _, link := range []string{"cwd", "root", "ns/user", "ns/mnt", "ns/pid", "ns/net", "ns/pid_for_children"} {
+		to, err := os.Readlink("/proc/self/" + link)
+		fmt.Fprintln(&out, link, to, err)
+	}
+	for _, file := range []string{"limits", "oom_score_adj", "cgroup", "loginuid"} {
+		text, _ := os.ReadFile("/proc/self/" + file)
+		out.Write(text)
+	}
+	subreaper := 0
+	err = unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&subreaper)), 0, 0, 0)
+	fmt.Fprintln(&out, "subreaper", subreaper, err)
+	open, err := os.ReadDir("/proc/self/fd")
+	fmt.Fprintln(&out, "descriptors", len(open), err)
+	_, err = unix.Wait4(-1, nil, unix.WNOHANG, nil)
+	fmt.Fprintln(&out, "children", err)
+	return out.String()
 }
 
 // TestTrialsAsk: a trial whose plan cannot be built is an error with its errno.

@@ -5,7 +5,7 @@ package doctor
 import "runtime"
 
 // This is the machine that we run on; here only its name is known.
-func This(func(string) string, string) *Machine { return &Machine{OS: runtime.GOOS} }
+func This(func(string) string, string, string) *Machine { return &Machine{OS: runtime.GOOS} }
 
 // Open gives no answers: there are no questions here.
 func Open(*Machine, string, bool) *Answers { return newAnswers() }

@@ -246,3 +246,24 @@ type Source struct {
 func SourceOf(s policy.Source) Source {
 	return Source{Layer: s.Layer.String(), File: api.Text(s.File), Line: s.Line, Column: s.Column, Text: api.Text(s.Text)}
 }
+
+// Setting is one key with its value, and where it was said.
+type Setting struct {
+	Key    api.Text `json:"key"`
+	Value  api.Text `json:"value"`
+	Source Source   `json:"source"`
+	Where  string   `json:"-"` // for a table that names the key beside it
+}
+
+// SettingOf gives a key and its value as they are printed.
+func SettingOf(key, value string, s policy.Source) Setting {
+	return Setting{Key: api.Text(key), Value: api.Text(value), Source: SourceOf(s), Where: Place(s)}
+}
+
+// Place is where a value stands, without the key that is shown beside it.
+func Place(s policy.Source) string {
+	if s.File == "" {
+		return "environment"
+	}
+	return fmt.Sprintf("%s:%d", show.QuoteIf(s.File), s.Line)
+}

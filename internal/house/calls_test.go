@@ -48,7 +48,6 @@ var calls = []call{
 		"bench/desktopx.go":                 "an X server and programs to compare with, with the bench's environment",
 	}},
 	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
-		"internal/tools/carrel.go":                "this program itself, with the environment that it was started with",
 		"internal/session/inside_linux.go":        "the host's link opener: an absolute path, an environment of its own",
 		"internal/clipboard/host_linux.go":        "wl-clipboard's programs on the host: absolute paths, an environment of their own",
 		"internal/sound/host.go":                  "the host's players: absolute paths, an environment of their own",

@@ -5,9 +5,10 @@
 //
 // [Operations] and [Events] are the tables of which the decoding, the manual's page and
 // the JSON Schema are made. Nothing is decided here and nothing is done to a file: a
-// session is a workspace, started by `carrel start` with this process as its owner;
-// commands and files are requests to its supervisor, and what concerns the history is the
-// command line's, run as a program. So nothing can mean more here than it does there.
+// session is a workspace, started as `carrel start` does with this process as its owner;
+// commands and files are requests to its supervisor, and the rest are the operations of
+// package op, which the command line calls too. So nothing can mean more here than it
+// does there.
 //
 // A client is untrusted as far as its bytes go: lines, depth, numbers of requests and
 // commands are bounded, and what is not understood is refused and changes nothing. It may

@@ -1,11 +1,12 @@
 package jsonapi
 
 import (
-	"carrel/internal/op/historyop"
 	"context"
 	"encoding/json"
 	"sync"
 	"time"
+
+	"carrel/internal/op/historyop"
 )
 
 // maxAffected bounds the paths of one event.

@@ -10,19 +10,20 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/api"
 	"carrel/internal/op"
-	"carrel/internal/tools"
+	"carrel/internal/op/startop"
 )
 
 // Options say what a server is for.
 type Options struct {
-	Program     tools.Carrel // the command line; Dir is set by the session
+	Ceiling     string       // the hash of what the client is held to; "" for nothing
 	Caller      *op.Caller   // who asks for what is done here
 	Directories []string     // absolute; those of a session that names none
 	UndoDir     string       // absolute; "" for the place where the user's histories are
 	Backend     string       // process, container or none
 	Agent       string       // that agent.prompt asks; "" for none
-	Start       []string     // further arguments of `carrel start`
+	Start       startop.Wish // what each session is asked for with
 	Registry    []string     // directories in which running workspaces are found
 	State       string       // the state directory
 	Log         io.Writer    // log lines
@@ -209,6 +210,9 @@ func (s *Server) carryOut(ctx context.Context, o *Operation, r request) {
 				err = fmt.Errorf("%s went wrong: %v", o.Name, p)
 			}
 		}()
+		if err := c.guard(ctx, o); err != nil {
+			return nil, err
+		}
 		return o.run(ctx, c, r.payload)
 	}()
 	if f := (*op.Fault)(nil); errors.As(err, &f) {
@@ -221,6 +225,27 @@ func (s *Server) carryOut(ctx context.Context, o *Operation, r request) {
 	for _, do := range c.after {
 		do()
 	}
+}
+
+// guard refuses what the control of the session's workspace, or a pause of its project, does
+// not allow, before anything is done. The supervisor looks again at what reaches it; this is
+// for what does not, such as an undo.
+func (c *call) guard(ctx context.Context, o *Operation) error {
+	n := c.meant
+	if n == nil || o.control.RefusedIn() == nil {
+		return nil
+	}
+	r, err := n.entry.Call(ctx, api.Request{Op: api.OpStatus})
+	if err != nil && n.hasEnded(ctx) {
+		return nil // and what is under no control any more
+	}
+	if err != nil {
+		return fmt.Errorf("asking workspace %s for its control: %w", n.entry.Name, err)
+	}
+	if d := o.control.Refuse(o.Name, n.entry.Name, r.Status); d != nil {
+		return d
+	}
+	return nil
 }
 
 // answer writes the response to a request.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,9 +19,9 @@ import (
 	"carrel/internal/named"
 	"carrel/internal/op"
 	"carrel/internal/op/historyop"
+	"carrel/internal/op/startop"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
-	started "carrel/internal/session"
 	"carrel/internal/supervisor"
 	"carrel/internal/tools"
 )
@@ -31,8 +30,7 @@ import (
 type session struct {
 	server  *Server
 	entry   supervisor.Entry
-	program tools.Carrel // run in the first directory
-	caller  *op.Caller   // in the first directory
+	caller  *op.Caller // in the first directory
 	dirs    []directory
 	project string
 	backend string // process, container or none
@@ -159,8 +157,7 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &session{server: s, dirs: dirs, mode: in.Mode, agent: in.agent(s.opts.Agent), program: s.opts.Program, commands: map[string]bool{}}
-	n.program.Dir = dirs[0].path
+	n := &session{server: s, dirs: dirs, mode: in.Mode, agent: in.agent(s.opts.Agent), commands: map[string]bool{}}
 	n.caller = s.opts.Caller.At(dirs[0].path)
 	if n.agent != "" && s.opts.Backend == backendNone {
 		return nil, invalid("carrel.agent", "without walls no agent is asked without its questions: agent.execute starts it as you would")
@@ -174,11 +171,15 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 	} else {
 		name = tools.OwnName(name, ownMark)
 	}
-	var ready struct {
-		started.Ready
-		Already bool `json:"already_running"`
-	}
-	if err := n.program.JSON(ctx, nil, &ready, n.startArgs(in, name)...); err != nil {
+	ready, err := op.Call(ctx, func() (*startop.Started, error) {
+		w := n.wish(in, name)
+		r, err := w.Request(n.caller)
+		if err != nil {
+			return nil, err
+		}
+		return startop.Start(ctx, n.caller, r)
+	})
+	if err != nil {
 		return nil, s.otherVersion(err)
 	}
 	if ready.Already {
@@ -199,42 +200,32 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 	if ready.Interrupted, err = n.interrupted(ctx, ready.Interrupted); err != nil {
 		return nil, errors.Join(err, n.stop(context.WithoutCancel(ctx)))
 	}
-	n.tellStart(ready.Ready)
+	n.tellStart(ready)
 	n.busy.Go(n.follow)
 	n.watchOutside()
 	return n, nil
 }
 
-// startArgs are those of `carrel start`.
-func (n *session) startArgs(in startIn, name string) []string {
-	args := append([]string{"start", "--json", "--ends-with=" + strconv.Itoa(os.Getpid())}, n.server.opts.Start...)
-	if n.mode == modeEphemeral {
-		args = append(args, "--keep-nothing")
-	}
-	if n.server.opts.Backend != "" {
-		args = append(args, "--backend="+n.server.opts.Backend)
-	}
-	if mode := networks[in.Network]; mode != "" {
-		args = append(args, "--network="+string(mode))
-	}
-	for _, host := range in.Hosts {
-		args = append(args, "--allow-host="+host)
-	}
-	if n.agent != "" {
-		args = append(args, "--agent="+n.agent)
-		if a, ok := agents.ByName(n.agent); ok && a.PromptsOff.Possible() {
-			args = append(args, "--no-prompts") // nobody is there to answer
-		}
+// wish is what the session's workspace is asked for with.
+func (n *session) wish(in startIn, name string) startop.Wish {
+	w := n.server.opts.Start
+	w.Name, w.Owner, w.Passing = name, os.Getpid(), n.mode == modeEphemeral
+	w.Backend, w.Agent = n.server.opts.Backend, n.agent
+	w.Network = cmp.Or(string(networks[in.Network]), w.Network)
+	w.Hosts = slices.Concat(w.Hosts, in.Hosts)
+	w.Read = slices.Clone(w.Read)
+	if a, ok := agents.ByName(n.agent); ok && a.PromptsOff.Possible() {
+		w.NoPrompts = true // nobody is there to answer
 	}
 	for i, d := range n.dirs {
 		switch {
 		case d.readOnly:
-			args = append(args, "--read="+d.path)
-		case i > 0 || n.program.Ceiling.Hash != "": // what is asked for and not granted is refused
-			args = append(args, "--write="+d.path)
+			w.Read = append(w.Read, d.path)
+		case i > 0 || n.server.opts.Ceiling != "": // what is asked for and not granted is refused
+			w.Write = append(w.Write, d.path)
 		}
 	}
-	return append(args, "--", name)
+	return w
 }
 
 // find looks the workspace up.
@@ -242,7 +233,7 @@ func (n *session) find(name string) error {
 	entries, err := supervisor.Find(n.server.opts.Registry)
 	for _, e := range entries {
 		if e.Name == name {
-			e.Ceiling = n.server.opts.Program.Ceiling.Hash // each request says what it is held to
+			e.Ceiling = n.server.opts.Ceiling // each request says what it is held to
 			n.entry = e
 			return nil
 		}
@@ -265,7 +256,7 @@ func (n *session) roots() []string {
 }
 
 // tellStart tells what there is to know of a start.
-func (n *session) tellStart(r started.Ready) {
+func (n *session) tellStart(r *startop.Started) {
 	s := n.server
 	n.notes = map[string]bool{}
 	for _, text := range slices.Concat(r.Announcements, r.Notes) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"carrel/internal/fileops"
+	"carrel/internal/op"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -19,7 +20,9 @@ type Operation struct {
 
 	// pace says when it is carried out, beside the requests before it.
 	pace pace
-	run  func(ctx context.Context, c *call, payload json.RawMessage) (any, error)
+	// control says when the session's workspace refuses it.
+	control op.Control
+	run     func(ctx context.Context, c *call, payload json.RawMessage) (any, error)
 }
 
 // pace is how a request is carried out beside others.
@@ -35,6 +38,9 @@ const (
 // gives. Both have to be structs; a schema that cannot be made is nil, which New refuses.
 func define[In, Out any](name, about string, when pace, run func(ctx context.Context, c *call, in In) (Out, error)) Operation {
 	o := Operation{Name: name, About: about, pace: when, In: schemaOf[In](), Out: schemaOf[Out]()}
+	if is := op.OfRequest(name); is != nil {
+		o.control = is.Control
+	}
 	o.run = func(ctx context.Context, c *call, payload json.RawMessage) (any, error) {
 		var in In
 		if p := decode(payload, o.In, &in); p != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/op"
+
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -165,4 +167,22 @@ func find(name string) *Operation {
 		}
 	}
 	return nil
+}
+
+// TestRequestsAreOperations: each request is of an operation, which says when it is refused, and
+// each request of an operation is there.
+func TestRequestsAreOperations(t *testing.T) {
+	named := op.Requests()
+	slices.Sort(named)
+	var there []string
+	for _, o := range Operations() {
+		there = append(there, o.Name)
+		if is := op.OfRequest(o.Name); is == nil || o.control != is.Control {
+			t.Errorf("%s: control %q; its operation is %+v", o.Name, o.control, is)
+		}
+	}
+	slices.Sort(there)
+	if !slices.Equal(named, there) {
+		t.Errorf("requests are %q, and operations have %q", there, named)
+	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/fileops"
-	"carrel/internal/tools"
+	"carrel/internal/op"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -52,7 +52,7 @@ func (t *Tool) result(value any) *sdk.CallToolResult {
 
 // refusal puts an error in the form that a model reads and a program understands.
 func (t *Tool) refusal(ctx context.Context, err error) *sdk.CallToolResult {
-	p := problem{Code: tools.CodeFailed, Message: err.Error(), Operation: t.Name}
+	p := problem{Code: op.CodeFailed, Message: err.Error(), Operation: t.Name}
 	var d *api.Denial
 	var f *fileops.Error
 	switch {

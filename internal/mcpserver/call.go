@@ -8,15 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/fileops"
 	"carrel/internal/named"
+	"carrel/internal/op"
+	"carrel/internal/op/startop"
 	"carrel/internal/supervisor"
-	"carrel/internal/tools"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -78,7 +78,7 @@ func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
 	if e, ok, err := s.find(name); err != nil || ok {
 		return e, err
 	}
-	if err := s.start(ctx, nil, s.opts.Display, name, append([]string{"start", "--json"}, s.opts.Start...)); err != nil {
+	if _, err := s.start(ctx, s.wish(name), s.opts.Display); err != nil {
 		var d *api.Denial
 		if errors.As(err, &d) && d.Code == api.CodeExists { // somebody was faster: it is used as it would be later
 			if e, ok, err := s.find(name); err != nil || ok {
@@ -95,29 +95,46 @@ func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
 	return e, err
 }
 
-// start runs `carrel start`, with a display where the ceiling allows one.
-func (s *Server) start(ctx context.Context, out any, display bool, name string, args []string) error {
+// wish is what a workspace of this server is asked for with.
+func (s *Server) wish(name string) startop.Wish {
+	w := s.opts.Start
+	w.Name = name
 	if s.own && name == s.opts.Workspace { // also when nobody is left to end it
-		args = append(slices.Clone(args), "--keep-nothing", "--ends-with="+strconv.Itoa(os.Getpid()))
+		w.Passing, w.Owner = true, os.Getpid()
+	}
+	return w
+}
+
+// start starts a workspace, with a display where the ceiling allows one.
+func (s *Server) start(ctx context.Context, w startop.Wish, display bool) (*startop.Started, error) {
+	return withDisplay(ctx, s.opts.Caller, w, display, func(r *startop.Request) (*startop.Started, error) {
+		return startop.Start(ctx, s.opts.Caller, r)
+	})
+}
+
+// withDisplay does what a wish is for, with a display where that is wanted and the ceiling
+// allows one.
+func withDisplay[T any](ctx context.Context, who *op.Caller, w startop.Wish, display bool, do func(*startop.Request) (T, error)) (T, error) {
+	ask := func(w startop.Wish) (T, error) {
+		return op.Call(ctx, func() (T, error) {
+			r, err := w.Request(who)
+			if err != nil {
+				var none T
+				return none, err
+			}
+			return do(r)
+		})
 	}
 	if display {
-		err := s.carrel(ctx, nil, out, append(slices.Clone(args), "--display=virtual", "--", name)...)
+		shown := w
+		shown.Display = "virtual"
+		got, err := ask(shown)
 		var d *api.Denial
 		if !errors.As(err, &d) || d.Code != api.CodeCeiling || d.Rule != "display" {
-			return err
+			return got, err
 		}
 	}
-	return s.carrel(ctx, nil, out, append(args, "--", name)...)
-}
-
-// carrel runs this program's command line. Its output is decoded into out, which may be
-// nil. It ends when ctx does.
-func (s *Server) carrel(ctx context.Context, input []byte, out any, args ...string) error {
-	return s.opts.program().JSON(ctx, input, out, args...)
-}
-
-func (o *Options) program() tools.Carrel {
-	return tools.Carrel{Program: o.Program, Dir: o.Project, Environ: o.Environ, Ceiling: o.Ceiling.Ceiling}
+	return ask(w)
 }
 
 // blocked says whether a call changes something that a workspace under control keeps.
@@ -132,7 +149,7 @@ func (t *Tool) blocked(arguments json.RawMessage) bool {
 		return true
 	case OrDryRun:
 		return !said.DryRun
-	case OrInside:
+	case op.OrInside:
 		return !said.DryRun && said.Output != ""
 	}
 	return false
@@ -174,13 +191,11 @@ func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 		if err != nil {
 			return fmt.Errorf("asking workspace %s for its control: %w", name, err)
 		}
-		if p := r.Status.ProjectPaused; p != nil {
-			return supervisor.RefusePaused(c.tool.Name, p)
-		}
-		if m := r.Status.Control; m != nil && m.Mode != api.ControlActive {
-			return &api.Denial{Code: api.CodeControl, Operation: c.tool.Name, Subject: name, Rule: "control " + m.Mode, Source: m.By,
-				Message: fmt.Sprintf("workspace %q is under control %s, and nothing is changed meanwhile: %s", name, m.Mode, m.Reason),
-				Hint:    "a person gives it back with `carrel control " + name + " active`; mcp_control_update with mode active and confirmed_user_request true asks for it"}
+		if d := c.tool.Control.Refuse(c.tool.Name, name, r.Status); d != nil {
+			if d.Subject == name {
+				d.Hint += "; mcp_control_update with mode active and confirmed_user_request true asks for it"
+			}
+			return d
 		}
 	}
 	return nil
@@ -234,9 +249,11 @@ func (c *call) within(path string) string {
 
 func joined(list []string) string { return strings.Join(list, ", ") }
 
-// carrelText gives what the command line prints that is no JSON.
-func (s *Server) carrelText(ctx context.Context, out *[]byte, args ...string) error {
-	raw, err := s.opts.program().Raw(ctx, nil, args...)
-	*out = raw
-	return err
+// answer does an operation and puts what it gives into out, in the form that a tool has for it.
+func answer[T any](ctx context.Context, operation string, out any, do func() (T, error)) error {
+	got, err := op.Call(ctx, do)
+	if err != nil {
+		return err
+	}
+	return op.Into(operation, got, out)
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/config"
+	"carrel/internal/op"
+
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -102,9 +105,18 @@ func TestSeedParameters(t *testing.T) {
 	}
 }
 
+// nobody is a caller for whom there are no workspaces and no profiles.
+func nobody(t *testing.T) *op.Caller {
+	dir := t.TempDir()
+	return &op.Caller{
+		Dir: dir, Environ: []string{"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "XDG_STATE_HOME=" + dir},
+		Ceilings: func() ([]config.CeilingText, error) { return []config.CeilingText{}, nil },
+	}
+}
+
 // TestSeedMeanings: what is said in their words means the same in ours.
 func TestSeedMeanings(t *testing.T) {
-	c := &call{server: &Server{opts: Options{Workspace: "own", Program: "/bin/false"}}, tool: &Tool{Name: "t", In: &jsonschema.Schema{}}}
+	c := &call{server: &Server{opts: Options{Workspace: "own", Caller: nobody(t)}}, tool: &Tool{Name: "t", In: &jsonschema.Schema{}}}
 	for _, one := range []struct {
 		by       adapter
 		in, want string

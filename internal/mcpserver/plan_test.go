@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/op"
 	"carrel/internal/taskplan"
 )
 
@@ -56,7 +57,7 @@ func TestCatalogAgrees(t *testing.T) {
 		if a.ReadOnlyHint != p.ReadOnly || *a.DestructiveHint != p.Destructive || a.IdempotentHint != p.Idempotent || *a.OpenWorldHint != p.OpenWorld || p.Mutating == p.ReadOnly {
 			t.Errorf("%s: %+v %+v", tool.Name, a, p)
 		}
-		known := map[Control]bool{Always: true, Observes: true, Steers: true, WhenActive: true, OrDryRun: true, OrInside: true, SafetyStop: true}
+		known := map[Control]bool{op.Always: true, Observes: true, op.Steers: true, WhenActive: true, OrDryRun: true, op.OrInside: true, op.SafetyStop: true}
 		if !known[tool.Control] {
 			t.Errorf("%s: control %q", tool.Name, tool.Control)
 		}

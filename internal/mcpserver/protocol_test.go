@@ -12,7 +12,7 @@ import (
 // the server's, a question is the answer of a first call, and the second call has the
 // answer to it.
 func TestQuestionInRounds(t *testing.T) {
-	s, err := New(Options{Project: t.TempDir(), Program: "/bin/false", Display: true, Log: io.Discard})
+	s, err := New(Options{Project: t.TempDir(), Display: true, Log: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/named"
 	"carrel/internal/op"
+	"carrel/internal/op/startop"
 	"carrel/internal/supervisor"
 	"carrel/internal/taskplan"
 	"carrel/internal/tools"
@@ -24,16 +25,15 @@ import (
 
 // Options say what a server offers, and where.
 type Options struct {
-	Sets      []string // of [Sets], or compat; empty for all but compat
-	Workspace string   // its name; "" for one of this server's own, that ends with it
-	Start     []string // arguments of `carrel start` for a workspace that does not run yet
-	Display   bool     // it is started with a virtual display, where that can be had
-	Headless  bool     // nothing is ever shown on the person's own desktop
-	Ceiling   Ceiling  // the zero value is none
-	Project   string   // canonical; what commands and relative paths are in
-	Roots     []string // directories beside it that the workspace may change; absolute
+	Sets      []string     // of [Sets], or compat; empty for all but compat
+	Workspace string       // its name; "" for one of this server's own, that ends with it
+	Start     startop.Wish // for a workspace that does not run yet
+	Display   bool         // it is started with a virtual display, where that can be had
+	Headless  bool         // nothing is ever shown on the person's own desktop
+	Ceiling   Ceiling      // the zero value is none
+	Project   string       // canonical; what commands and relative paths are in
+	Roots     []string     // directories beside it that the workspace may change; absolute
 	Caller    *op.Caller
-	Program   string // this program, to be run for what the command line does
 	Environ   []string
 	Registry  []string // directories in which running workspaces are found
 	State     string   // the state directory
@@ -43,7 +43,7 @@ type Options struct {
 
 // Ceiling is the most that anything asked for by this server may be given.
 type Ceiling struct {
-	tools.Ceiling
+	Hash  string // of what it means; "" for none
 	Shown taskplan.Permissions
 }
 

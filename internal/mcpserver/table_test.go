@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/op"
+
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -32,7 +34,7 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s has no parameter %s", tool.Name, name)
 			}
 		}
-		looks := []Control{Always, Observes}
+		looks := []Control{op.Always, Observes}
 		if (tool.Effect == Looks) != slices.Contains(looks, tool.Control) && tool.Name != "app_wait" && tool.Name != "workspace_wait_app" {
 			t.Errorf("%s: %s, and its control is %s", tool.Name, tool.Effect, tool.Control)
 		}
@@ -50,6 +52,28 @@ func TestTable(t *testing.T) {
 		t.Errorf("the descriptions of all sets have %d characters, at most 12000", described)
 	}
 	t.Logf("%d tools, %d characters", len(seen), described)
+}
+
+// TestToolsAreOperations: each tool is of an operation, which says what it does and when it is
+// refused, and each tool of an operation is there.
+func TestToolsAreOperations(t *testing.T) {
+	named := op.Tools()
+	slices.Sort(named)
+	var there []string
+	for _, tool := range Tools() {
+		there = append(there, tool.Name)
+		o := op.OfTool(tool.Name)
+		if o == nil || tool.Control != o.Control || tool.Effect != effectOf(o) {
+			t.Errorf("%s: %s, %s; its operation is %+v", tool.Name, tool.Effect, tool.Control, o)
+		}
+		if o != nil && o.Effect == op.Changes && !tool.blocked([]byte(`{"output_path":"x"}`)) {
+			t.Errorf("%s changes something, and is carried out under control", tool.Name)
+		}
+	}
+	slices.Sort(there)
+	if !slices.Equal(named, there) {
+		t.Errorf("tools are %q, and operations have %q", there, named)
+	}
 }
 
 func words(s *jsonschema.Schema) (n int) {

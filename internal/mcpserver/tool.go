@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
 	"carrel/internal/strictjson"
-	"carrel/internal/tools"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -28,18 +28,25 @@ const (
 )
 
 // Control says when a workspace that is not active keeps a tool from working.
-type Control string
+type Control = op.Control
 
-// Kinds of control.
+// Kinds of control that tools in another system's words have.
 const (
-	Always     Control = "always_allowed"
-	Observes   Control = "observation_allowed"
-	Steers     Control = "control_plane_allowed"
-	WhenActive Control = "blocked_when_not_active"
-	OrDryRun   Control = "blocked_when_not_active_unless_dry_run"
-	OrInside   Control = "conditional_output_path" // blocked where it is to write a file outside
-	SafetyStop Control = "safety_stop_allowed"
+	Observes   = op.Observes
+	WhenActive = op.WhenActive
+	OrDryRun   = op.OrDryRun
 )
+
+// effectOf is what the protocol calls the effect of an operation.
+func effectOf(o *op.Operation) Effect {
+	switch {
+	case o.Effect == op.Looks:
+		return Looks
+	case o.Final:
+		return Destroys
+	}
+	return Acts
+}
 
 // Tool is one entry of the table.
 type Tool struct {
@@ -63,8 +70,11 @@ type Tool struct {
 var Sets = []string{"files", "workspace", "desktop", "profiles", "control"}
 
 // define makes an entry of a function with a type for what it takes and one for what it
-// gives. Both have to be structs.
+// gives. Both have to be structs. What it does and when it is refused is that of its operation.
 func define[In, Out any](t Tool, run func(ctx context.Context, c *call, in In) (Out, error)) Tool {
+	if o := op.OfTool(t.Name); o != nil {
+		t.Effect, t.Control = effectOf(o), o.Control
+	}
 	t.In, t.Out = schemaOf[In](), schemaOf[Out]()
 	if t.In == nil || t.Out == nil {
 		t.In = nil
@@ -202,6 +212,6 @@ func (t *Tool) badArguments(subject, message string) error {
 }
 
 func (t *Tool) denial(subject, message string) *api.Denial {
-	return &api.Denial{Code: tools.CodeArguments, Operation: t.Name, Subject: subject, Message: message, Rule: "parameters",
+	return &api.Denial{Code: op.CodeArguments, Operation: t.Name, Subject: subject, Message: message, Rule: "parameters",
 		Source: "built in"}
 }

@@ -114,8 +114,7 @@ type doctorOut struct {
 
 func doctor(ctx context.Context, c *call, _ struct{}) (doctorOut, error) {
 	var out doctorOut
-	err := c.server.carrel(ctx, nil, &out.Report, "doctor", "--json")
-	return out, err
+	return out, answer(ctx, "doctor", &out.Report, func() (op.Report, error) { return op.Examine(c.server.opts.Caller, false) })
 }
 
 // instructions are what a client may tell its model of this server.

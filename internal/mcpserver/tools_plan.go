@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
+	"carrel/internal/op/profileop"
 	"carrel/internal/taskplan"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -87,15 +89,10 @@ func (c *call) snapshot(ctx context.Context) taskplan.Snapshot {
 			snap.Control = taskplan.Control{Mode: d.Control.Mode, UpdatedAt: d.Control.Since, UpdatedBy: d.Control.By, Reason: d.Control.Reason}
 		}
 	}
-	var profiles []struct {
-		Name        string `json:"name"`
-		Description any    `json:"description"`
-		Apps        int    `json:"apps"`
-	}
-	trouble(s.carrel(ctx, nil, &profiles, "profile", "list", "--json"))
+	profiles, err := op.Call(ctx, func() ([]profileop.Listed, error) { return profileop.List(s.opts.Caller) })
+	trouble(err)
 	for _, p := range profiles {
-		text, _ := p.Description.(string)
-		snap.Profiles = append(snap.Profiles, taskplan.Profile{Name: p.Name, Description: text, StartsApps: p.Apps > 0})
+		snap.Profiles = append(snap.Profiles, taskplan.Profile{Name: p.Name, Description: string(p.Description), StartsApps: p.Apps > 0})
 	}
 	snap.Doctor = s.doctor(ctx, trouble)
 	return snap
@@ -103,16 +100,11 @@ func (c *call) snapshot(ctx context.Context) taskplan.Snapshot {
 
 // doctor says in short what this machine can hold.
 func (s *Server) doctor(ctx context.Context, trouble func(error)) taskplan.Doctor {
-	var report struct {
-		Checks []struct {
-			ID, Name, Status, Found string
-			Needed                  bool
-		} `json:"checks"`
-	}
-	trouble(s.carrel(ctx, nil, &report, "doctor", "--json"))
+	report, err := op.Call(ctx, func() (op.Report, error) { return op.Examine(s.opts.Caller, false) })
+	trouble(err)
 	d := taskplan.Doctor{ReadyForWorkspace: len(report.Checks) > 0, ReadyForDisplay: len(report.Checks) > 0}
 	for _, check := range report.Checks {
-		bad := check.Status != "ok" && check.Status != "note"
+		bad := check.Status != "ok"
 		if bad && check.Needed {
 			d.ReadyForWorkspace = false
 			d.Blockers = append(d.Blockers, check.Name+": "+check.Found)

@@ -3,10 +3,11 @@ package mcpserver
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
+	"unicode/utf8"
 
 	"carrel/internal/fileops"
+	"carrel/internal/op"
+	"carrel/internal/op/profileop"
 )
 
 type profileIn struct {
@@ -34,47 +35,49 @@ func readProfile(ctx context.Context, c *call, in profileIn) (profileOut, error)
 		}
 		return nil
 	}
+	if err := op.NoZeroBytes("profile", in.ID, in.Kind, in.Project, in.Browser, in.DataDir); err != nil {
+		return out, err
+	}
+	who := s.opts.Caller
 	switch in.Action {
 	case "list":
 		out.Profiles = []map[string]any{}
-		return out, s.carrel(ctx, nil, &out.Profiles, "profile", "list", "--json")
+		return out, answer(ctx, "profile list", &out.Profiles, func() ([]profileop.Listed, error) { return profileop.List(who) })
 	case "get", "check":
 		if err := needs("id", in.ID); err != nil {
 			return out, err
 		}
-		command := map[string]string{"get": "show", "check": "check"}[in.Action]
-		return out, s.carrel(ctx, nil, &out.Profile, "profile", command, "--json", "--", in.ID)
+		if in.Action == "check" {
+			return out, answer(ctx, "profile check", &out.Profile, func() (*profileop.Checked, error) { return profileop.Check(who, in.ID) })
+		}
+		return out, answer(ctx, "profile show", &out.Profile, func() (*profileop.Shown, error) { return profileop.Show(who, in.ID, false) })
 	case "template":
 		if err := needs("kind", in.Kind); err != nil {
 			return out, err
 		}
-		args := []string{"profile", "template", "--json"}
-		for flag, value := range map[string]string{"project": c.within(in.Project), "browser": in.Browser, "data-dir": in.DataDir} {
-			if value != "" {
-				args = append(args, "--"+flag+"="+value)
-			}
-		}
-		slices.Sort(args[3:])
-		return out, s.carrel(ctx, nil, &out.Profile, append(args, "--", in.Kind)...)
+		t := profileop.TemplateRequest{Kind: in.Kind, Project: c.within(in.Project), Browser: in.Browser, DataDir: in.DataDir}
+		return out, answer(ctx, "profile template", &out.Profile, func() (*profileop.Written, error) { return profileop.Template(who, t) })
 	case "validate":
 		if err := needs("profile", in.YAML); err != nil {
 			return out, err
 		}
-		var checked []map[string]any
-		err := s.carrel(ctx, []byte(in.YAML), &checked, "profile", "put", "--json", "--dry-run", "--replace", "--", "checked", "-")
+		checked, err := op.Call(ctx, func() ([]profileop.Saved, error) {
+			return profileop.Put(who, profileop.SaveRequest{Name: "checked", Text: []byte(in.YAML), From: fromClient, Replace: true, DryRun: true})
+		})
 		if err == nil && len(checked) > 0 {
-			out.Profile = checked[0]
+			err = op.Into("profile put", checked[0], &out.Profile)
 		}
 		return out, err
 	case "path":
-		out.Path = ""
-		var raw []byte
-		err := s.carrelText(ctx, &raw, "profile", "path")
-		out.Path = strings.TrimSuffix(string(raw), "\n")
-		return out, err
+		var err error
+		out.Path, err = profileop.Path(who, "")
+		return out, op.ForProgram(err)
 	}
 	return out, nil
 }
+
+// fromClient is what messages call a profile that is an argument.
+const fromClient = "standard input"
 
 type profileWriteIn struct {
 	Action  string `json:"action"`
@@ -91,26 +94,25 @@ type profileWriteOut struct {
 
 func writeProfile(ctx context.Context, c *call, in profileWriteIn) (profileWriteOut, error) {
 	var out profileWriteOut
-	args := []string{"profile", in.Action, "--json"}
-	if in.DryRun {
-		args = append(args, "--dry-run")
+	if err := op.NoZeroBytes("profile", in.ID); err != nil {
+		return out, err
 	}
-	if in.Replace && in.Action != "delete" {
-		args = append(args, "--replace")
-	}
+	who := c.server.opts.Caller
+	save := profileop.SaveRequest{Name: in.ID, Text: []byte(in.YAML), From: fromClient, Replace: in.Replace, DryRun: in.DryRun}
 	switch in.Action {
 	case "put", "import":
 		if in.YAML == "" {
 			return out, c.tool.badArguments("profile", in.Action+" needs profile: the text of it")
 		}
-		if in.Action == "import" {
-			args = append(args, "--name="+in.ID, "--", "-")
-		} else {
-			args = append(args, "--", in.ID, "-")
-		}
-		return out, c.server.carrel(ctx, []byte(in.YAML), &out.Done, args...)
+		return out, answer(ctx, "profile "+in.Action, &out.Done, func() (saved []profileop.Saved, err error) {
+			if in.Action == "import" {
+				saved, _, err = profileop.Import(who, save)
+				return saved, err
+			}
+			return profileop.Put(who, save)
+		})
 	case "delete":
-		return out, c.server.carrel(ctx, nil, &out.Delete, append(args, "--", in.ID)...)
+		return out, answer(ctx, "profile delete", &out.Delete, func() (profileop.Deleted, error) { return profileop.Delete(who, in.ID, in.DryRun) })
 	}
 	return out, nil
 }
@@ -135,17 +137,20 @@ type exportOut struct {
 // chooses leads where its own programs may write, and nowhere else.
 func exportProfile(ctx context.Context, c *call, in exportIn) (exportOut, error) {
 	out := exportOut{ID: in.ID, Output: in.Output, DryRun: in.DryRun}
-	var got struct {
-		YAML string `json:"yaml"`
-	}
-	if err := c.server.carrel(ctx, nil, &got, "profile", "export", "--json", "--", in.ID); err != nil {
+	if err := op.NoZeroBytes("profile", in.ID); err != nil {
 		return out, err
 	}
-	out.Profile = got.YAML
+	got, err := op.Call(ctx, func() (profileop.Exported, error) { return profileop.Export(c.server.opts.Caller, in.ID) })
+	if err != nil {
+		return out, err
+	}
+	if out.Profile = string(got.Text); !utf8.ValidString(out.Profile) {
+		return out, fmt.Errorf("the profile %q is no text: it is not UTF-8", in.ID)
+	}
 	if in.Output == "" || in.DryRun {
 		return out, nil
 	}
-	w := fileops.WriteFile{Path: fileops.Path(in.Output), Content: got.YAML}
+	w := fileops.WriteFile{Path: fileops.Path(in.Output), Content: out.Profile}
 	if !in.Replace {
 		w.Expect = fileops.Absent
 	}

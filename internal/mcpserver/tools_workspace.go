@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/named"
 	"carrel/internal/op"
-	"carrel/internal/session"
+	"carrel/internal/op/startop"
 	"carrel/internal/supervisor"
 )
 
@@ -97,31 +98,26 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 		return out, &api.Denial{Code: codeAcknowledge, Operation: c.tool.Name, Subject: name, Rule: ackHidden, Source: "built in", Message: "a workspace with a desktop that the person does not see needs their agreement, once",
 			Hint: ackHidden + ": true says that it was given; display: none needs none"}
 	}
-	args := append([]string{"start", "--json"}, c.server.opts.Start...)
-	for flag, value := range map[string]string{"profile": in.Profile, "purpose": in.Purpose, "network": in.Network, "display": in.Display, "size": in.Size} {
-		if value != "" {
-			args = append(args, "--"+flag+"="+value)
-		}
-	}
-	slices.Sort(args[2:])
+	w := c.server.wish(name)
+	w.Purpose, w.Network, w.Size = in.Purpose, in.Network, in.Size
+	w.Profile, w.Display = cmp.Or(in.Profile, w.Profile), cmp.Or(in.Display, w.Display)
 	display := in.Display == "" && c.server.opts.Display && in.Profile == ""
 	if in.DryRun {
-		var d api.Desk
-		if err := c.server.start(ctx, &d, display, name, append(args, "--dry-run")); err != nil {
+		d, err := withDisplay(ctx, c.server.opts.Caller, w, display, func(r *startop.Request) (*api.Desk, error) {
+			return startop.Would(c.server.opts.Caller, r)
+		})
+		if err != nil {
 			return out, err
 		}
 		out.Policy = d.Policy
 		return out, nil
 	}
-	var got struct {
-		session.Ready
-		Already bool `json:"already_running"`
-	}
 	if err := c.server.startAlone(ctx); err != nil {
 		return out, err
 	}
 	defer c.server.startNext()
-	if err := c.server.start(ctx, &got, display, name, args); err != nil {
+	got, err := c.server.start(ctx, w, display)
+	if err != nil {
 		return out, err
 	}
 	if name == c.server.opts.Workspace && !got.Already {

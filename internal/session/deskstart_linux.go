@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/ceilings"
-	"carrel/internal/config"
 	"carrel/internal/hostfacts"
 	"carrel/internal/named"
 
@@ -46,14 +46,18 @@ type report struct {
 	Progress string `json:"progress,omitempty"` // more comes
 }
 
+// DetachArg0 is the name under which this program starts a supervisor and ends: who has
+// wanted the workspace is not its parent, and whoever ends that one's children leaves it.
+const DetachArg0 = "carrel-detached-start"
+
 // StartDesk starts this program once more, in a session of its own, as the supervisor
-// of a workspace that stays, with args as its arguments, and returns when that stands.
-// It is held to the ceilings by their content: it reads no ceiling's file, and what
-// args and the environment say of one does not count. progress is told what it is at.
+// of a workspace that stays, and returns when that stands. It is held to the ceilings by
+// their content: it reads no ceiling's file, and what its arguments and the environment
+// say of one does not count. When ctx ends before that, so does the supervisor.
 // ErrTaken means that another one holds the name.
-func StartDesk(args []string, under []config.CeilingText, progress func(string)) (Ready, error) {
+func StartDesk(ctx context.Context, d DeskStart) (Ready, error) {
 	var ready Ready
-	frozen, err := ceilings.Seal(under)
+	frozen, err := ceilings.Seal(d.Ceilings)
 	if err != nil {
 		return ready, err
 	}
@@ -72,13 +76,21 @@ func StartDesk(args []string, under []config.CeilingText, progress func(string))
 	// What else was inherited here is not the workspace's: it stays for days, and
 	// somebody waits for the end of a pipe, or for a lock.
 	_ = unix.CloseRange(reportFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
-	pid, err := syscall.ForkExec(hostfacts.SelfExe, append([]string{DeskArg0}, args...), &syscall.ProcAttr{
-		Env: ceilings.HandOn(os.Environ(), ceilingFD), Files: []uintptr{null.Fd(), null.Fd(), w.Fd(), w.Fd(), frozen.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
+	arg0 := DeskArg0
+	if d.Detach {
+		arg0 = DetachArg0
+	}
+	pid, err := syscall.ForkExec(hostfacts.SelfExe, append([]string{arg0}, d.Args...), &syscall.ProcAttr{
+		Dir: d.Dir, Env: ceilings.HandOn(d.Environ, ceilingFD), Files: []uintptr{null.Fd(), null.Fd(), w.Fd(), w.Fd(), frozen.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	w.Close()
 	if err != nil {
 		return ready, fmt.Errorf("starting the supervisor: %w", err)
 	}
+	for err = syscall.EINTR; d.Detach && err == syscall.EINTR; { // it has one thing to do
+		_, err = syscall.Wait4(pid, nil, 0, nil)
+	}
+	defer context.AfterFunc(ctx, func() { r.Close() })() // which the supervisor sees
 	in := bufio.NewReader(r)
 	line, said := []byte(nil), report{Progress: "starting"}
 	for said.Progress != "" {
@@ -87,15 +99,18 @@ func StartDesk(args []string, under []config.CeilingText, progress func(string))
 			break
 		}
 		if said.Progress != "" {
-			progress(said.Progress)
+			d.Progress(said.Progress)
 		}
+	}
+	if ctx.Err() != nil {
+		return ready, ctx.Err()
 	}
 	if said.Ready == nil && said.Error == "" { // it has crashed
 		rest, _ := io.ReadAll(io.LimitReader(in, maxLastWords))
 		if line = append(line, rest...); len(line) == 0 {
 			line = []byte("it ended without a word")
 		}
-		return ready, fmt.Errorf("starting the supervisor (process %d): %s", pid, line)
+		return ready, fmt.Errorf("starting the supervisor: %s", line)
 	}
 	switch {
 	case said.Ready != nil:
@@ -106,6 +121,19 @@ func StartDesk(args []string, under []config.CeilingText, progress func(string))
 		return ready, said.Why
 	}
 	return ready, errors.New(said.Error)
+}
+
+// Detach is the program under DetachArg0: it starts the supervisor with its own arguments,
+// streams and variables, and gives the exit status that it ends with.
+func Detach(args []string) int {
+	_, err := syscall.ForkExec(hostfacts.SelfExe, append([]string{DeskArg0}, args...), &syscall.ProcAttr{
+		Env: os.Environ(), Files: []uintptr{0, 1, 2, reportFD, ceilingFD}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err == nil {
+		return 0
+	}
+	NewReporter().Failed(fmt.Errorf("starting the supervisor: %w", err))
+	return api.ExitOurs
 }
 
 // maxLastWords bounds what is told of a supervisor that crashed at its start, in bytes.

@@ -3,8 +3,9 @@
 package session
 
 import (
+	"context"
+
 	"carrel/internal/api"
-	"carrel/internal/config"
 	"carrel/internal/decide"
 )
 
@@ -44,9 +45,13 @@ type Ready struct {
 func IsDesk(string) bool { return false }
 
 // StartDesk starts nothing here.
-func StartDesk([]string, []config.CeilingText, func(string)) (Ready, error) {
-	return Ready{}, decide.ErrHere
-}
+func StartDesk(context.Context, DeskStart) (Ready, error) { return Ready{}, decide.ErrHere }
+
+// DetachArg0 is the name of a program that starts a supervisor.
+const DetachArg0 = "carrel-detached-start"
+
+// Detach starts nothing here.
+func Detach([]string) int { return api.ExitOurs }
 
 // Reporter is what a supervisor tells its starter with; there is none here.
 type Reporter struct{}

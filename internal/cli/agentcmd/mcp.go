@@ -43,14 +43,12 @@ one of its own, which ends with the client, or with --workspace one that stays.
   claude mcp add carrel -- carrel mcp`,
 		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if profile != "" {
-				o.Start = append(o.Start, "--profile="+profile)
-			}
+			o.Start.Profile = profile
 			switch display {
 			case "virtual", "":
 				o.Display = profile == "" || display != ""
 			case "none":
-				o.Start = append(o.Start, "--display=none")
+				o.Start.Display = display
 			default:
 				return fmt.Errorf("--display %q: virtual or none", display)
 			}
@@ -68,12 +66,7 @@ one of its own, which ends with the client, or with --workspace one that stays.
 				return err
 			}
 			o.Roots = write
-			for _, dir := range read {
-				o.Start = append(o.Start, "--read="+dir)
-			}
-			for _, dir := range write {
-				o.Start = append(o.Start, "--write="+dir)
-			}
+			o.Start.Read, o.Start.Write = read, write
 			if o.Ceiling, err = frozenCeiling(env, permissions); err != nil {
 				return err
 			}
@@ -121,11 +114,10 @@ func serveMCP(env *cmdenv.Env, cmd *cobra.Command, o mcpserver.Options, listen, 
 	if o.Project, err = env.Caller().ProjectOf(""); err != nil {
 		return err
 	}
-	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", env.Environ, env.Err, cmdenv.Version()
+	o.Environ, o.Log, o.Version = env.Environ, env.Err, cmdenv.Version()
 	o.State = statedir.Path(env.Getenv)
 	o.Registry = registry.Dirs(env.Getenv("XDG_RUNTIME_DIR"), o.State)
-	defer o.Ceiling.File.Close() // nil closes too
-	if o.Ceiling.File != nil {
+	if o.Ceiling.Hash != "" {
 		o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(v string) bool {
 			name, _, _ := strings.Cut(v, "=")
 			return slices.Contains(config.CeilingVariables(), name)
@@ -190,12 +182,10 @@ func frozenCeiling(env *cmdenv.Env, flag string) (c mcpserver.Ceiling, err error
 	for _, advice := range shown.Advisories {
 		c.Shown.Advisories = append(c.Shown.Advisories, string(advice.Message))
 	}
-	if !shown.Configured {
-		return c, nil
+	if shown.Configured {
+		c.Hash = shown.Hash
 	}
-	c.Hash, c.Variable = shown.Hash, config.VarCeilingFD
-	c.File, err = env.SealCeilings(flag)
-	return c, err
+	return c, nil
 }
 
 // absoluteAll makes paths absolute, from where we are.

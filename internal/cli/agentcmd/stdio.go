@@ -16,17 +16,15 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/jsonapi"
 	"carrel/internal/registry"
-	"carrel/internal/tools"
-
 	"carrel/internal/statedir"
+
 	"github.com/spf13/cobra"
 )
 
 func stdioCommand(env *cmdenv.Env) *cobra.Command {
 	var o jsonapi.Options
-	var permissions, network string
+	var permissions string
 	var schema bool
-	var hosts, read []string
 	cmd := &cobra.Command{
 		Use:   "stdio [flags]",
 		Short: "Answer a program that speaks JSON Lines",
@@ -50,14 +48,6 @@ working directories, which ends with this command. The protocol: docs/json-lines
 				}
 				return err
 			}
-			for flag, values := range map[string][]string{"--allow-host=": hosts, "--read=": read} {
-				for _, v := range values {
-					o.Start = append(o.Start, flag+v)
-				}
-			}
-			if network != "" {
-				o.Start = append(o.Start, "--network="+network)
-			}
 			return serveStdio(env, cmd, o, permissions)
 		},
 	}
@@ -67,9 +57,9 @@ working directories, which ends with this command. The protocol: docs/json-lines
 	fs.StringVar(&o.Agent, "agent", "", "give sessions what an agent needs, and let agent.prompt ask it: claude, codex, gemini, ...")
 	fs.StringVar(&o.Backend, "backend", "", "process (default), container with your configuration's container.image, "+
 		"or none: no walls, commands do what you may; the history is kept all the same")
-	fs.StringVar(&network, "network", "", "closed, local, filtered or open: of sessions that say nothing")
-	fs.StringArrayVar(&hosts, "allow-host", nil, "sessions reach this host, as with carrel run")
-	fs.StringArrayVar(&read, "read", nil, "sessions see this file or directory too, read-only")
+	fs.StringVar(&o.Start.Network, "network", "", "closed, local, filtered or open: of sessions that say nothing")
+	fs.StringArrayVar(&o.Start.Hosts, "allow-host", nil, "sessions reach this host, as with carrel run")
+	fs.StringArrayVar(&o.Start.Read, "read", nil, "sessions see this file or directory too, read-only")
 	fs.StringVar(&permissions, "permissions", "", "ceiling file, read once: the most that anything asked for here gets")
 	fs.BoolVar(&schema, "schema", false, "print the JSON Schema of the protocol, and end")
 	cmdline.NotEmpty(cmd, "backend", "undo-dir", "agent", "network", "permissions", "working-dir", "read")
@@ -111,10 +101,9 @@ func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissi
 	if err != nil {
 		return err
 	}
-	defer under.File.Close() // nil closes too
-	o.Program = tools.Carrel{Program: "/proc/self/exe", Environ: env.Environ, Ceiling: under.Ceiling}
+	o.Ceiling = under.Hash
 	unset := []string{}
-	if under.File != nil {
+	if under.Hash != "" {
 		unset = config.CeilingVariables()
 	}
 	if o.UndoDir != "" {
@@ -123,7 +112,9 @@ func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissi
 		}
 		unset = append(unset, config.VarHistoryDir)
 	}
-	o.Program.Environ = slices.DeleteFunc(slices.Clone(env.Environ), func(v string) bool {
+	o.Caller = env.Caller()
+	o.Caller.Notice = nil
+	o.Caller.Environ = slices.DeleteFunc(slices.Clone(env.Environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(unset, name)
 	})
@@ -131,13 +122,11 @@ func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissi
 		if o.UndoDir, err = undoDir(o.UndoDir, o.Directories); err != nil {
 			return fmt.Errorf("--undo-dir: %w", err)
 		}
-		o.Program.Environ = append(o.Program.Environ, config.VarHistoryDir+"="+o.UndoDir)
+		o.Caller.Environ = append(o.Caller.Environ, config.VarHistoryDir+"="+o.UndoDir)
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of writing; what is started has it as usual
 	o.State = statedir.Path(env.Getenv)
 	o.Registry, o.Log = registry.Dirs(env.Getenv("XDG_RUNTIME_DIR"), o.State), env.Err
-	o.Caller = env.Caller()
-	o.Caller.Environ, o.Caller.Notice = o.Program.Environ, nil
 	s, err := jsonapi.New(o)
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"carrel/internal/ceilings"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
-	"carrel/internal/op"
 
 	"github.com/spf13/cobra"
 )
@@ -108,18 +107,6 @@ func (e *Env) readCeilings(file string) ([]config.CeilingText, error) {
 	}
 	return texts, nil
 }
-
-// SealCeilings puts them into a sealed file in memory, which another carrel can be given.
-func (e *Env) SealCeilings(flag string) (*os.File, error) {
-	texts, err := e.Ceilings(flag)
-	if err != nil {
-		return nil, err
-	}
-	return ceilings.Seal(texts)
-}
-
-// Problem is an error for a program.
-func Problem(err error) *api.Denial { return op.Denial(err) }
 
 // UnderNoCeiling refuses what cannot be held to one.
 func (e *Env) UnderNoCeiling(operation, hint string) error {

@@ -31,7 +31,6 @@ type Env struct {
 
 	Args       []string // of the command line
 	Supervises bool     // started as the supervisor of a workspace that stays
-	ForProgram bool     // started by another surface: errors are one JSON value
 
 	ceiling ceiling
 }
@@ -62,9 +61,12 @@ func (e *Env) Getenv(name string) string { return op.Variable(e.Environ, name) }
 
 // Caller is this start of the program as one who asks for an operation: it is told on standard
 // error of what stands beside the answer.
-func (e *Env) Caller() *op.Caller {
+func (e *Env) Caller() *op.Caller { return e.CallerUnder("") }
+
+// CallerUnder is Caller for a command that has a flag of its own for a ceiling's file.
+func (e *Env) CallerUnder(flag string) *op.Caller {
 	return &op.Caller{
-		Environ: e.Environ, Version: Version(), Ceilings: func() ([]config.CeilingText, error) { return e.Ceilings("") },
+		Environ: e.Environ, Version: Version(), Ceilings: func() ([]config.CeilingText, error) { return e.Ceilings(flag) },
 		Notice: func(text string) { fmt.Fprintf(e.Err, "carrel: %s\n", text) },
 	}
 }

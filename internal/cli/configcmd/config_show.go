@@ -52,7 +52,7 @@ included, is what carrel explain shows.
 // settings are what config show prints.
 type settings struct {
 	Files    []fileStatus      `json:"files"`
-	Values   []setting         `json:"values"`
+	Values   []explain.Setting `json:"values"`
 	Warnings []explain.Warning `json:"warnings"`
 }
 
@@ -62,30 +62,15 @@ type fileStatus struct {
 	Present bool     `json:"present"`
 }
 
-type setting struct {
-	Key    api.Text       `json:"key"`
-	Value  api.Text       `json:"value"`
-	Source explain.Source `json:"source"`
-	where  string
-}
-
 func settingsOf(l *config.Loaded) settings {
-	s := settings{Files: []fileStatus{}, Values: []setting{}, Warnings: explain.WarningsOf(l.Warnings)}
+	s := settings{Files: []fileStatus{}, Values: []explain.Setting{}, Warnings: explain.WarningsOf(l.Warnings)}
 	for _, f := range l.Files {
 		s.Files = append(s.Files, fileStatus{Kind: f.Kind.String(), Path: api.Text(f.Path), Present: f.Present})
 	}
 	for _, v := range config.Show(l) {
-		s.Values = append(s.Values, setting{Key: api.Text(v.Key), Value: api.Text(v.Value), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		s.Values = append(s.Values, explain.SettingOf(v.Key, v.Value, v.Source))
 	}
 	return s
-}
-
-// place is where a value stands, without the key that is shown beside it.
-func place(file string, line int) string {
-	if file == "" {
-		return "environment"
-	}
-	return fmt.Sprintf("%s:%d", show.QuoteIf(file), line)
 }
 
 func printSettings(env *cmdenv.Env, s settings) {
@@ -103,7 +88,7 @@ func printSettings(env *cmdenv.Env, s settings) {
 		values := &show.Table{}
 		values.Row("KEY", "VALUE", "WHERE")
 		for _, v := range s.Values {
-			values.Row(string(v.Key), show.QuoteIf(string(v.Value)), v.where)
+			values.Row(string(v.Key), show.QuoteIf(string(v.Value)), v.Where)
 		}
 		values.Print(env.Out, "")
 	}

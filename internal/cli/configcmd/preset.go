@@ -36,15 +36,15 @@ drives them unless you say --persona agent.
 
 // namedPreset is a preset of either origin, as it is printed.
 type namedPreset struct {
-	Name        string         `json:"name"`
-	Description api.Text       `json:"description,omitempty"`
-	Persona     policy.Persona `json:"persona"`
-	Fixed       bool           `json:"persona_fixed"` // built in: cannot be changed
-	Command     []api.Text     `json:"command"`       // empty: the user's shell
-	Agent       string         `json:"agent,omitempty"`
-	Origin      string         `json:"origin"` // built-in, user, operator
-	Where       api.Text       `json:"where,omitempty"`
-	Values      []setting      `json:"values,omitempty"` // what it asks for
+	Name        string            `json:"name"`
+	Description api.Text          `json:"description,omitempty"`
+	Persona     policy.Persona    `json:"persona"`
+	Fixed       bool              `json:"persona_fixed"` // built in: cannot be changed
+	Command     []api.Text        `json:"command"`       // empty: the user's shell
+	Agent       string            `json:"agent,omitempty"`
+	Origin      string            `json:"origin"` // built-in, user, operator
+	Where       api.Text          `json:"where,omitempty"`
+	Values      []explain.Setting `json:"values,omitempty"` // what it asks for
 }
 
 // presets lists the built-in presets, then the others in the order of their file.
@@ -56,7 +56,7 @@ func presets(loaded *config.Loaded) []namedPreset {
 	}
 	for _, p := range loaded.Presets {
 		out = append(out, namedPreset{Name: p.Name, Description: api.Text(p.Description), Persona: p.Persona,
-			Command: show.Texts(p.Command), Origin: originOf(loaded, p), Where: api.Text(place(p.Source.File, p.Source.Line)), Values: valuesOf(loaded, p)})
+			Command: show.Texts(p.Command), Origin: originOf(loaded, p), Where: api.Text(explain.Place(p.Source)), Values: valuesOf(loaded, p)})
 	}
 	return out
 }
@@ -71,14 +71,14 @@ func originOf(loaded *config.Loaded, p config.Preset) string {
 }
 
 // valuesOf are the keys of a preset beside the three that have columns.
-func valuesOf(loaded *config.Loaded, p config.Preset) []setting {
-	var out []setting
+func valuesOf(loaded *config.Loaded, p config.Preset) []explain.Setting {
+	var out []explain.Setting
 	for _, v := range config.Show(loaded) {
 		key, ok := strings.CutPrefix(v.Key, "presets."+p.Name+".")
 		if !ok || v.Source.File != p.Source.File || key == "command" || key == "description" || key == "persona" {
 			continue
 		}
-		out = append(out, setting{Key: api.Text(key), Value: api.Text(v.Value), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		out = append(out, explain.SettingOf(key, v.Value, v.Source))
 	}
 	return out
 }

@@ -1,17 +1,17 @@
 package configcmd
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/explain"
-	"carrel/internal/profile"
+	"carrel/internal/op/profileop"
 	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
@@ -34,25 +34,15 @@ configuration stands above it, and no profile goes beyond the ceiling.
 		profileTemplateCommand(env), profilePutCommand(env), profileImportCommand(env), profileExportCommand(env), profileDeleteCommand(env))
 }
 
-func profileDir(env *cmdenv.Env) string { return profile.Dir(env.Getenv) }
-
 // completeProfile names the profiles.
 func completeProfile(env *cmdenv.Env) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		names, err := profile.List(profileDir(env))
+		names, err := profileop.Names(env.Caller())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// noProfile adds to an error where the names are.
-func noProfile(err error) error {
-	if errors.Is(err, profile.ErrNone) {
-		return fmt.Errorf("%w\nhint: carrel profile list names them", err)
-	}
-	return err
 }
 
 // readProfileFile reads a bounded regular file, or standard input.
@@ -98,23 +88,17 @@ func profilePathCommand(env *cmdenv.Env) *cobra.Command {
   $EDITOR "$(carrel profile path dev)"`,
 		ValidArgsFunction: cmdline.FirstArg(completeProfile(env)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := profileDir(env)
-			if dir == "" {
-				return errors.New("there is no place for profiles: neither XDG_CONFIG_HOME nor HOME is an absolute path")
-			}
 			if len(args) > 1 {
 				return cmdline.OneArg("the name of a profile")(cmd, args)
 			}
-			if len(args) == 1 {
-				if err := profile.CheckName(args[0]); err != nil {
-					return err
-				}
-				dir = profile.File(dir, args[0])
+			path, err := profileop.Path(env.Caller(), strings.Join(args, ""))
+			if err != nil {
+				return err
 			}
 			if asJSON {
-				return show.JSON(env.Out, map[string]api.Text{"path": api.Text(dir)})
+				return show.JSON(env.Out, map[string]api.Text{"path": api.Text(path)})
 			}
-			fmt.Fprintln(env.Out, show.OneLine(dir))
+			fmt.Fprintln(env.Out, show.OneLine(path))
 			return nil
 		},
 	}
@@ -133,18 +117,17 @@ func profileDeleteCommand(env *cmdenv.Env) *cobra.Command {
 		Args:              cmdline.OneArg("the name of a profile"),
 		ValidArgsFunction: cmdline.FirstArg(completeProfile(env)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := profileDir(env)
-			if err := profile.Delete(dir, args[0], dry); err != nil {
-				return explain.Refused(env.Out, asJSON, noProfile(err))
+			gone, err := profileop.Delete(env.Caller(), args[0], dry)
+			if err != nil {
+				return explain.Refused(env.Out, asJSON, err)
 			}
-			file := profile.File(dir, args[0])
 			switch {
 			case asJSON:
-				return show.JSON(env.Out, deletedJSON{Name: args[0], File: api.Text(file), Deleted: !dry, DryRun: dry})
+				return show.JSON(env.Out, gone)
 			case dry:
-				fmt.Fprintf(env.Out, "profile %s would be deleted: %s\n", args[0], show.OneLine(show.QuoteIf(file)))
+				fmt.Fprintf(env.Out, "profile %s would be deleted: %s\n", gone.Name, show.OneLine(show.QuoteIf(string(gone.File))))
 			default:
-				fmt.Fprintf(env.Out, "profile %s is deleted\n", args[0])
+				fmt.Fprintf(env.Out, "profile %s is deleted\n", gone.Name)
 			}
 			return nil
 		},
@@ -152,11 +135,4 @@ func profileDeleteCommand(env *cmdenv.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be deleted, and delete nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
-}
-
-type deletedJSON struct {
-	Name    string   `json:"name"`
-	File    api.Text `json:"file"`
-	Deleted bool     `json:"deleted"`
-	DryRun  bool     `json:"dry_run"`
 }

@@ -2,19 +2,14 @@ package configcmd
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
+	"io"
 	"strings"
 
-	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
-	"carrel/internal/config"
-	"carrel/internal/decide"
 	"carrel/internal/explain"
-	"carrel/internal/policy"
-	"carrel/internal/profile"
+	"carrel/internal/op/profileop"
 	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
@@ -47,62 +42,19 @@ Exit status:
 	return cmd
 }
 
-// checkedJSON is what profile check --json prints where nothing is refused.
-type checkedJSON struct {
-	Profile *shownProfile   `json:"profile"`
-	Decided *explain.Answer `json:"decided"`
-	Missing []api.Text      `json:"missing"` // programs that are not found here
-}
-
 func checkProfile(env *cmdenv.Env, name, permissions string, asJSON bool) error {
-	dir := profileDir(env)
-	saved, err := profile.Load(dir, name)
-	if err != nil {
-		return noProfile(err)
-	}
-	under, err := env.Ceilings(permissions)
+	c, err := profileop.Check(env.CallerUnder(permissions), name)
 	if err != nil {
 		return err
 	}
-	req := decide.Request{Draft: saved, Default: policy.Agent, Ceilings: under, Environ: env.Environ}
-	if _, err := decide.Prepare(req); err != nil { // with no command, so that it speaks of none
-		return err
-	}
-	for _, c := range slices.Concat(saved.Setup, saved.Apps) {
-		req.Argv = c.Argv
-		if _, err := decide.Prepare(req); err != nil {
-			return fmt.Errorf("%s: %w", show.Words(show.Texts(c.Argv)), err)
-		}
-	}
-	if len(req.Argv) == 0 {
-		req.Argv = []string{decide.UserShell(env.Getenv)}
-	}
-	p, err := decide.Prepare(req)
-	if err != nil {
-		return err
-	}
-	if err := p.PreviewEngine(); err != nil {
-		return err
-	}
-	if err := p.Preview(); err != nil {
-		return err
-	}
-	if err := p.PreviewStrict(); err != nil {
-		return err
-	}
-	x, err := explain.Of(p, explain.Question{})
-	if err != nil {
-		return err
-	}
-	said := showProfile(saved, profile.File(dir, name), false)
 	if asJSON {
-		return show.JSON(env.Out, checkedJSON{Profile: said, Decided: x, Missing: show.Texts(p.Missing())})
+		return show.JSON(env.Out, c)
 	}
-	said.print(env)
+	printProfile(env, c.Profile)
 	fmt.Fprintln(env.Out)
-	x.Print(env.Out, false)
-	for _, name := range p.Missing() {
-		fmt.Fprintf(env.Out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", show.OneLine(show.QuoteIf(name)))
+	c.Decided.Print(env.Out, false)
+	for _, name := range c.Missing {
+		fmt.Fprintf(env.Out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", show.OneLine(show.QuoteIf(string(name))))
 	}
 	return nil
 }
@@ -128,13 +80,8 @@ Exit status:
 				return explain.Refused(env.Out, asJSON, err)
 			}
 			found := &findings{Checked: []string{fileName(args[0])}}
-			if profile.IsForeign(data) {
-				_, _, err = profile.Foreign(data, fileName(args[0]))
-			} else {
-				_, err = profile.Parse("", data, fileName(args[0]))
-			}
-			problems := config.ProblemsOf(err)
-			if err != nil && problems == nil {
+			problems, err := profileop.Validate(data, fileName(args[0]))
+			if err != nil {
 				return explain.Refused(env.Out, asJSON, err)
 			}
 			found.add(problems...)
@@ -146,7 +93,7 @@ Exit status:
 }
 
 func profileTemplateCommand(env *cmdenv.Env) *cobra.Command {
-	var t profile.Template
+	var t profileop.TemplateRequest
 	var permissions string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -164,8 +111,8 @@ What a ceiling does not allow is refused here already.
   carrel profile template browser-session --data-dir ~/sessions/mail >mail.yaml
   carrel profile template restricted-browser --allow-host '**.example.com' \
     >docs.yaml`,
-		Args:      cmdline.OneArg("a KIND: " + strings.Join(profile.Kinds, ", ")),
-		ValidArgs: profile.Kinds,
+		Args:      cmdline.OneArg("a KIND: " + strings.Join(profileop.Kinds, ", ")),
+		ValidArgs: profileop.Kinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			t.Kind = args[0]
 			return explain.Refused(env.Out, asJSON, printTemplate(env, t, permissions, asJSON))
@@ -183,35 +130,14 @@ What a ceiling does not allow is refused here already.
 	return cmd
 }
 
-func printTemplate(env *cmdenv.Env, t profile.Template, permissions string, asJSON bool) error {
-	for _, dir := range []*string{&t.Project, &t.DataDir} {
-		if *dir == "" {
-			continue
-		}
-		full, err := filepath.Abs(*dir)
-		if err != nil {
-			return fmt.Errorf("finding the working directory: %w", err)
-		}
-		*dir = full
-	}
-	data, err := t.Write()
+func printTemplate(env *cmdenv.Env, t profileop.TemplateRequest, permissions string, asJSON bool) error {
+	written, err := profileop.Template(env.CallerUnder(permissions), t)
 	if err != nil {
-		return err
-	}
-	p, err := profile.Parse(t.Kind, data, "template "+t.Kind)
-	if err != nil {
-		return err
-	}
-	under, err := env.Ceilings(permissions)
-	if err != nil {
-		return err
-	}
-	if err := decide.CheckProfile(p, decide.Request{Environ: env.Environ, Ceilings: under}); err != nil {
 		return err
 	}
 	if asJSON {
-		return show.JSON(env.Out, map[string]api.Text{"kind": api.Text(t.Kind), "yaml": api.Text(data)})
+		return show.JSON(env.Out, written)
 	}
-	_, err = env.Out.Write(data)
+	_, err = io.WriteString(env.Out, string(written.Yaml))
 	return err
 }

@@ -10,8 +10,8 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/explain"
+	"carrel/internal/op/profileop"
 	"carrel/internal/outfile"
-	"carrel/internal/profile"
 	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
@@ -56,22 +56,22 @@ replaced with --replace only.
 }
 
 func exportProfile(env *cmdenv.Env, name, output string, replace, asJSON bool) error {
-	data, err := profile.Text(profileDir(env), name)
+	got, err := profileop.Export(env.Caller(), name)
 	if err != nil {
-		return noProfile(err)
+		return err
 	}
 	if output == "" {
 		if asJSON {
-			yaml := api.Text(data)
+			yaml := api.Text(got.Text)
 			return show.JSON(env.Out, exportedJSON{Name: name, Yaml: &yaml})
 		}
-		_, err := env.Out.Write(data)
+		_, err := env.Out.Write(got.Text)
 		return err
 	}
 	if st, err := os.Stat(output); err == nil && st.IsDir() {
 		output = filepath.Join(output, name+".yaml")
 	}
-	replaced, err := outfile.Export(output, data, replace)
+	replaced, err := outfile.Export(output, got.Text, replace)
 	if err != nil {
 		return err
 	}

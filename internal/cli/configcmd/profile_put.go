@@ -1,18 +1,14 @@
 package configcmd
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
-	"carrel/internal/config"
-	"carrel/internal/decide"
 	"carrel/internal/explain"
-	"carrel/internal/profile"
+	"carrel/internal/op/profileop"
 	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
@@ -60,69 +56,29 @@ is replaced with --replace only.
 }
 
 func putProfile(env *cmdenv.Env, f *saveFlags, name, file string) error {
-	if err := profile.CheckName(name); err != nil {
-		return err
-	}
 	data, err := readProfileFile(env, file)
 	if err != nil {
 		return err
 	}
-	p, err := profile.Parse(name, data, fileName(file))
+	saved, err := profileop.Put(env.CallerUnder(f.permissions), f.request(name, data, file))
 	if err != nil {
 		return err
 	}
-	return saveProfiles(env, f, []*profile.Profile{p}, []profile.Item{{Name: name, Text: data}}, nil)
+	return tellSaved(env, f, saved, nil)
 }
 
-// savedJSON is what put and import print of one profile.
-type savedJSON struct {
-	Name    string         `json:"name"`
-	File    api.Text       `json:"file"`
-	Action  string         `json:"action"` // create, replace
-	Changed bool           `json:"changed"`
-	Saved   bool           `json:"saved"`
-	DryRun  bool           `json:"dry_run"`
-	Lost    []profile.Loss `json:"lost,omitempty"`
+func (f *saveFlags) request(name string, data []byte, file string) profileop.SaveRequest {
+	return profileop.SaveRequest{Name: name, Text: data, From: fileName(file), Replace: f.replace, DryRun: f.dry}
 }
 
-// saveProfiles checks profiles against the ceiling and saves all or none.
-func saveProfiles(env *cmdenv.Env, f *saveFlags, list []*profile.Profile, items []profile.Item, lost []profile.Loss) error {
-	under, err := env.Ceilings(f.permissions)
-	if err != nil {
-		return err
-	}
-	for _, p := range list {
-		if err := decide.CheckProfile(p, decide.Request{Environ: env.Environ, Ceilings: under}); err != nil {
-			return err
-		}
-	}
-	saved, err := profile.Put(profileDir(env), items, f.replace, f.dry)
-	if errors.Is(err, profile.ErrExists) {
-		return fmt.Errorf("%w\nhint: --replace takes its place", err)
-	}
-	if err != nil {
-		return err
-	}
-	var out []savedJSON
-	for _, s := range saved {
-		one := savedJSON{Name: s.Name, File: api.Text(s.File), Action: "create", Changed: !s.Same, Saved: !f.dry, DryRun: f.dry}
-		if s.Replaced {
-			one.Action = "replace"
-		}
-		for _, l := range lost {
-			if l.Profile == s.Name {
-				one.Lost = append(one.Lost, l)
-			}
-		}
-		out = append(out, one)
-	}
+func tellSaved(env *cmdenv.Env, f *saveFlags, saved []profileop.Saved, lost []profileop.Loss) error {
 	if f.asJSON {
-		return show.JSON(env.Out, out)
+		return show.JSON(env.Out, saved)
 	}
 	for _, l := range lost {
 		fmt.Fprintf(env.Err, "carrel: not carried over: %s\n", show.OneLine(l.String()))
 	}
-	for _, s := range out {
+	for _, s := range saved {
 		what := map[string]string{"create": "is saved in", "replace": "is replaced in"}[s.Action]
 		if f.dry {
 			what = map[string]string{"create": "would be saved in", "replace": "would be replaced in"}[s.Action]
@@ -167,61 +123,17 @@ func importProfiles(env *cmdenv.Env, f *saveFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	if !profile.IsForeign(data) {
-		name := f.name
-		if name == "" && file == "-" {
-			return errors.New("standard input has no name\nhint: give it one with --name")
-		}
-		if name == "" {
-			base := filepath.Base(file)
-			name = strings.TrimSuffix(base, filepath.Ext(base))
-		}
-		if err := profile.CheckName(name); err != nil {
-			return fmt.Errorf("%w\nhint: --name gives another", err)
-		}
-		p, err := profile.Parse(name, data, fileName(file))
-		if err != nil {
-			return err
-		}
-		return saveProfiles(env, f, []*profile.Profile{p}, []profile.Item{{Name: name, Text: data}}, nil)
+	in := f.request(f.name, data, file)
+	if file != "-" {
+		base := filepath.Base(file)
+		in.Usual = strings.TrimSuffix(base, filepath.Ext(base))
 	}
-	list, lost, err := profile.Foreign(data, fileName(file))
-	if err != nil {
-		return err
-	}
-	if f.name != "" {
-		if len(list) != 1 {
-			return fmt.Errorf("--name %q: %q holds %s, which have names of their own", f.name, fileName(file), show.Count(len(list), "profile", "profiles"))
-		}
-		for i := range lost {
-			lost[i].Profile = f.name
-		}
-		list[0].Name = f.name
-	}
-	items, list, err := written(list, fileName(file))
+	saved, lost, err := profileop.Import(env.CallerUnder(f.permissions), in)
 	if err != nil {
 		return err
 	}
 	if len(lost) > 0 {
 		env.Status = exitLost
 	}
-	return saveProfiles(env, f, list, items, lost)
-}
-
-// written gives profiles their text, and reads it as it will be read later.
-func written(list []*profile.Profile, file string) ([]profile.Item, []*profile.Profile, error) {
-	var items []profile.Item
-	var out []*profile.Profile
-	for _, p := range list {
-		data, err := config.EncodeDefinition(&p.Definition)
-		if err != nil {
-			return nil, nil, err
-		}
-		again, err := profile.Parse(p.Name, data, file+", profile "+p.Name)
-		if err != nil {
-			return nil, nil, err
-		}
-		items, out = append(items, profile.Item{Name: p.Name, Text: data}), append(out, again)
-	}
-	return items, out, nil
+	return tellSaved(env, f, saved, lost)
 }

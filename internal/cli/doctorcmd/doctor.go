@@ -9,9 +9,9 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/doctor"
+	"carrel/internal/op"
 	"carrel/internal/show"
 
-	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -44,21 +44,19 @@ Exit status:
   sudo apparmor_parser -r /etc/apparmor.d/carrel`,
 		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			state := statedir.Path(env.Getenv)
-			m := doctor.This(env.Getenv, state)
 			if cmd.Flags().Changed("path") && !apparmor {
 				return fmt.Errorf("--path says for which program a profile is\nhint: add --print-apparmor")
 			}
 			if apparmor {
-				return printProfile(env, m.Self, path)
+				return printProfile(env, path)
 			}
-			kept := doctor.Open(m, state, fresh)
-			r := doctor.Examine(kept.On(m))
-			r.Kept = kept.Kept()
-			if err := kept.Save(state); err != nil {
-				fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(err.Error()))
+			r, lacking := op.Examine(env.Caller(), fresh)
+			if !asJSON {
+				printReport(env.Out, r, env.Paint(env.Out))
+			} else if err := show.JSON(env.Out, r); err != nil {
+				return err
 			}
-			return examine(env, r, asJSON)
+			return lacking
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
@@ -71,7 +69,8 @@ Exit status:
 }
 
 // printProfile prints the profile for the program at path, or for this one.
-func printProfile(env *cmdenv.Env, self, path string) error {
+func printProfile(env *cmdenv.Env, path string) error {
+	self := doctor.This(env.Getenv, "", "").Self
 	if path != "" {
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("--path %q is not an absolute path", path)
@@ -84,20 +83,6 @@ func printProfile(env *cmdenv.Env, self, path string) error {
 	}
 	_, err = io.WriteString(env.Out, profile)
 	return err
-}
-
-func examine(env *cmdenv.Env, r doctor.Report, asJSON bool) error {
-	if asJSON {
-		if err := show.JSON(env.Out, r); err != nil {
-			return err
-		}
-	} else {
-		printReport(env.Out, r, env.Paint(env.Out))
-	}
-	if !r.Ready {
-		return fmt.Errorf("carrel run has no walls of its own here: %s\nhint: another engine may hold what you want, with less; `carrel explain` shows which", strings.Join(r.Lacking(), ", "))
-	}
-	return nil
 }
 
 // printReport lists the checks, and below each that is not ok what follows

@@ -1,12 +1,9 @@
 package namedcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
@@ -14,11 +11,9 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/decide"
 	"carrel/internal/named"
+	"carrel/internal/op/startop"
 	"carrel/internal/policy"
-	"carrel/internal/profile"
-	"carrel/internal/session"
 	"carrel/internal/show"
-	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
 )
@@ -31,8 +26,9 @@ type startFlags struct {
 	owner                   int
 }
 
-func startCommand(env *cmdenv.Env) *cobra.Command {
-	f := &startFlags{}
+func startCommand(env *cmdenv.Env) *cobra.Command { return new(startFlags).command(env) }
+
+func (f *startFlags) command(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start [NAME] [flags]",
 		Short: "Start a workspace that stays, for many commands side by side",
@@ -65,176 +61,66 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	return cmd
 }
 
-// started is what `carrel start --json` prints.
-type started struct {
-	session.Ready
-	Already bool `json:"already_running"`
-}
-
 func startDesk(env *cmdenv.Env, cmd *cobra.Command, f *startFlags, args []string) error {
-	if err := named.CheckPurpose(f.purpose); err != nil {
-		return err
-	}
-	req, err := f.deskRequest(env, cmd)
+	c := env.CallerUnder(f.Permissions)
+	r, err := f.request(env, cmd, args)
 	if err != nil {
 		return err
-	}
-	if f.passing && f.owner == 0 {
-		return errors.New("--keep-nothing is for a workspace that ends with a process\nhint: --ends-with names it")
 	}
 	if env.Supervises {
-		return serveDesk(env, req, f, args)
-	}
-	name, err := deskName(env, args, f.profile)
-	if err != nil {
-		return err
+		return startop.Serve(c, r)
 	}
 	if f.dryRun {
-		return wouldStart(env, req, name, f)
-	}
-	for end := time.Now().Add(raceTime); ; {
-		if e, ok, err := env.Caller().WholeName(name); err != nil {
-			return err
-		} else if ok {
-			return adopt(cmd.Context(), env, e, req, f)
-		}
-		ready, err := session.StartDesk(env.Args, req.Ceilings, func(text string) { fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(text)) })
-		if err == nil {
-			return tellStarted(env, started{Ready: ready}, f.JSON)
-		}
-		if !errors.Is(err, named.ErrTaken) {
+		d, err := startop.Would(c, r)
+		if err != nil {
 			return err
 		}
-		if time.Now().After(end) {
-			return fmt.Errorf("workspace %q: another process holds the name, and does not answer\nhint: is it still ending? `carrel list` shows it", name)
-		}
-		time.Sleep(10 * time.Millisecond)
+		return tellWould(env, d, f.JSON)
 	}
+	started, err := startop.Start(cmd.Context(), c, r)
+	if started == nil {
+		return err
+	}
+	return errors.Join(tellStarted(env, started, f.JSON), err)
 }
 
-// raceTime is how long one of two starters of a name waits for the other.
-const raceTime = 20 * time.Second
-
-// deskName is the name that was given, or the project's: a profile may be for another
-// one than where we are.
-func deskName(env *cmdenv.Env, args []string, saved string) (string, error) {
-	if len(args) == 1 {
-		return args[0], named.CheckName(args[0])
+// request is what the flags ask for.
+func (f *startFlags) request(env *cmdenv.Env, cmd *cobra.Command, args []string) (*startop.Request, error) {
+	if err := named.CheckPurpose(f.purpose); err != nil {
+		return nil, err
 	}
-	cwd := ""
-	if saved != "" {
-		p, err := profile.Load(profile.Dir(env.Getenv), saved)
-		if err != nil {
-			return "", err
-		}
-		here, err := os.Getwd()
-		if err != nil {
-			return "", err
-		}
-		if p, err = p.At(env.Getenv("HOME"), here); err != nil {
-			return "", err
-		}
-		cwd = p.Cwd
-	}
-	project, err := env.Caller().ProjectOf(cwd)
-	return named.NameFor(project), err
-}
-
-func (f *startFlags) deskRequest(env *cmdenv.Env, cmd *cobra.Command) (decide.Request, error) {
 	flags, err := f.Request(cmd)
-	req := decide.Request{Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts,
-		Engine: f.Engine, Image: f.Image, Size: f.Size, Environ: env.Environ, Profile: f.profile}
-	req.Version = cmdenv.Version()
+	if err != nil {
+		return nil, err
+	}
+	under, err := env.Ceilings(f.Permissions)
+	if err != nil {
+		return nil, err
+	}
+	r := &startop.Request{Name: strings.Join(args, ""), Purpose: f.purpose, Owner: f.owner, Passing: f.passing, Words: env.Args}
+	if len(args) == 1 {
+		if err := named.CheckName(args[0]); err != nil {
+			return nil, err
+		}
+	}
+	r.Asked = decide.Request{
+		Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts, Engine: f.Engine, Image: f.Image, Size: f.Size, Environ: env.Environ,
+		Profile: f.profile, Version: cmdenv.Version(), Ceilings: under, Stays: true,
+	}
 	if f.agent != "" {
-		req.Argv = []string{f.agent}
+		r.Asked.Argv = []string{f.agent}
 	}
-	req.Stays = true
-	if err == nil {
-		req.Ceilings, err = env.Ceilings(f.Permissions)
-	}
-	return req, err
+	return r, nil
 }
 
-// knownAgent says why there is no such agent as was asked for.
-func (f *startFlags) knownAgent(p *decide.Decision) error {
-	if f.agent == "" || p.Agent != nil || p.NoWalls() { // where it finds its own
-		return nil
-	}
-	return fmt.Errorf("--agent %q: no agent of that name is known, or it is not installed\nhint: `carrel preset list` names those that are known", f.agent)
-}
-
-// serveDesk is the supervisor's own part.
-func serveDesk(env *cmdenv.Env, req decide.Request, f *startFlags, args []string) error {
-	tell := session.NewReporter()
-	if tell == nil {
-		return fmt.Errorf("%s is started by `carrel start`, not by hand", session.DeskArg0)
-	}
-	name, err := deskName(env, args, f.profile)
-	var s *session.Session
-	if err == nil {
-		s, err = session.New(req)
-	}
-	if err == nil {
-		err = f.knownAgent(s.Decision)
-	}
-	if err != nil {
-		tell.Failed(err)
-		return err
-	}
-	_, err = s.Serve(session.DeskRequest{Name: name, Purpose: f.purpose, Owner: f.owner, Passing: f.passing}, tell)
-	if err != nil {
-		tell.Failed(err)
-	}
-	return err
-}
-
-// adopt uses a workspace that runs already, if it is what was asked for.
-func adopt(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, req decide.Request, f *startFlags) error {
-	p, err := decide.Prepare(req)
-	if err == nil {
-		err = f.knownAgent(p)
-	}
-	if err != nil {
-		return err
-	}
-	r, err := e.Ask(ctx, api.Request{Op: api.OpStatus})
-	if err != nil {
-		return err
-	}
-	if err := p.ForDesk(); err != nil {
-		return err
-	}
-	if s := r.Status; s.Digest != p.Digest() {
-		lines := decide.Differences(s.Policy, p.Decided())
-		if len(lines) == 0 {
-			lines = []string{"the values of variables, or defaults of this machine, have changed since it was started"}
-		}
-		text := ""
-		for _, l := range lines {
-			text += "\n  " + l
-		}
-		return &api.Denial{Code: api.CodeExists, Operation: "start", Subject: e.Name, Rule: "one policy for one workspace", Source: "built in",
-			Message: fmt.Sprintf("workspace %q runs already, and is another one:%s", e.Name, text),
-			Hint:    fmt.Sprintf("`carrel stop %s` ends it; another name starts a second one", e.Name)}
-	}
-	again := session.Ready{Status: *r.Status}
-	if p.NoWalls() {
-		again.Announcements = p.Announcements()
-	}
-	return tellStarted(env, started{Ready: again, Already: true}, f.JSON)
-}
-
-func tellStarted(env *cmdenv.Env, s started, asJSON bool) error {
+func tellStarted(env *cmdenv.Env, s *startop.Started, asJSON bool) error {
 	if !asJSON || s.Status.Backend == string(policy.BackendNone) {
 		for _, w := range s.Announcements {
 			fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(w))
 		}
 	}
 	if asJSON {
-		if err := show.JSON(env.Out, s); err != nil {
-			return err
-		}
-		return setupFailed(env, s)
+		return show.JSON(env.Out, s)
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(env.Err, "carrel: note: %s\n", show.OneLine(n))
@@ -247,46 +133,18 @@ func tellStarted(env *cmdenv.Env, s started, asJSON bool) error {
 	if c := s.Status.Control; c != nil && c.Mode != api.ControlActive {
 		fmt.Fprintf(env.Err, "carrel: it is under control %s (%s)\n", c.Mode, show.OneLine(strings.TrimSpace(c.By+" "+c.Reason)))
 	}
-	return setupFailed(env, s)
+	return nil
 }
 
-// endTime is how long a workspace may take to stop after its setup has failed.
-const endTime = 30 * time.Second
-
-// setupFailed says why a workspace was stopped again, once it has: another start may follow.
-func setupFailed(env *cmdenv.Env, s started) error {
-	if s.Failed == nil {
-		return nil
+// tellWould prints what a workspace would be.
+func tellWould(env *cmdenv.Env, d *api.Desk, asJSON bool) error {
+	if asJSON {
+		return show.JSON(env.Out, d)
 	}
-	if e, running, _ := env.Caller().WholeName(s.Status.Name); running {
-		ctx, cancel := context.WithTimeout(context.Background(), endTime)
-		defer cancel()
-		if err := e.WaitEnd(ctx); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("the profile's setup command %q ended with status %d; the workspace was stopped\nhint: carrel logs %s %s", s.Failed.Name, s.Failed.Exit, s.Status.Name, s.Failed.ID)
-}
-
-// wouldStart says what a workspace would be.
-func wouldStart(env *cmdenv.Env, req decide.Request, name string, f *startFlags) error {
-	p, err := decide.Prepare(req)
-	if err == nil {
-		err = f.knownAgent(p)
-	}
-	if err == nil {
-		err = p.ForDesk()
-	}
-	if err != nil {
-		return err
-	}
-	if f.JSON {
-		return show.JSON(env.Out, api.Desk{Manifest: api.Manifest{Name: name}, State: "would start", Policy: p.Decided(), Digest: p.Digest(), Profile: req.Profile, Apps: []api.App{}})
-	}
-	fmt.Fprintf(env.Out, "would start %s\n", name)
+	fmt.Fprintf(env.Out, "would start %s\n", d.Name)
 	t := &show.Table{}
-	for _, d := range p.Decided() {
-		t.Row(d.Dimension, show.QuoteIf(d.Value), d.Source)
+	for _, one := range d.Policy {
+		t.Row(one.Dimension, show.QuoteIf(one.Value), one.Source)
 	}
 	t.Print(env.Out, "  ")
 	return nil
