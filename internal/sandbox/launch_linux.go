@@ -21,6 +21,9 @@ type Walls struct {
 	Notes []string
 	// Copies are the mounts of Mount.Copies, for other walls. Who takes one out closes it.
 	Copies []int
+	// Procfs lists the processes of the workspace's PID namespace, and no others; nil where the
+	// stage has mounted none. Who takes it out closes it.
+	Procfs *os.File
 	// Written are the host's paths that may be written, with EngineLandlock.
 	Written []string
 
@@ -181,6 +184,10 @@ func (w *Walls) ready(standing func(*Walls) error) error {
 			}
 		case MsgPackets:
 			w.packets = fds
+		case MsgProc:
+			if len(fds) == 1 {
+				w.Procfs = os.NewFile(uintptr(fds[0]), "procfs")
+			}
 		case MsgCopy:
 			w.Copies = append(w.Copies, fds...)
 		case MsgNote:
@@ -392,12 +399,13 @@ func (w *Walls) Close() {
 	if fd := w.TakeAPI(); fd >= 0 {
 		unix.Close(fd)
 	}
+	w.Procfs.Close()
 	for _, fd := range slices.Concat(w.broker, w.sockets, w.packets, w.Copies, []int{w.diag}) {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
 	}
-	w.broker, w.sockets, w.packets, w.Copies, w.diag = nil, nil, nil, nil, -1
+	w.broker, w.sockets, w.packets, w.Copies, w.diag, w.Procfs = nil, nil, nil, nil, -1, nil
 }
 
 // TakeAPI hands out the listening socket of the inside API, once; the caller

@@ -48,6 +48,7 @@ type desk struct {
 	apps   []*app // in the order of their starts; of those that have ended, the newest
 	labels uint64
 	left   processes.Counts
+	inside *processes.Namespace
 	files  fileHelpers
 	wrote  time.Time      // the manifest
 	again  bool           // it is to be written again soon
@@ -143,6 +144,8 @@ func (d *desk) serve(tell *Reporter) error {
 		_, err = p.whyNotStarted("", err)
 		return err
 	}
+	d.inside, d.up.walls.Procfs = processes.NewNamespace(d.up.walls.PID(), d.up.walls.Procfs), nil
+	defer d.inside.Close()
 	_ = decide.KeepLooked(p.Decision)
 	p.Home.Watch()
 	if err := d.answer(group); err != nil {
