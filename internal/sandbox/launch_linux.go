@@ -40,6 +40,7 @@ type Walls struct {
 	inside  func(Command) Command // a command as it has to be told to the stage; nil for as it is
 	control *os.File
 	send    sync.Mutex
+	buf     [MaxMessage]byte // of the one goroutine that receives
 	collect sync.Once
 
 	leash, leashEnd *os.File // of bubblewrap's: see tie
@@ -426,14 +427,14 @@ func (w *Walls) tell(m Message, fds ...int) error {
 	return control(w.control, func(fd int) error { return unix.Sendmsg(fd, m.Encode(), rights, nil, unix.MSG_NOSIGNAL) })
 }
 
+// receive waits for one message, for one goroutine at a time.
 func (w *Walls) receive() (Message, []int, error) {
-	buf := make([]byte, MaxMessage)
 	oob := make([]byte, unix.CmsgSpace(8*4))
 	var n, oobn int
 	err := control(w.control, func(fd int) (err error) {
-		n, oobn, _, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		n, oobn, _, _, err = unix.Recvmsg(fd, w.buf[:], oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.ECONNRESET { // told once, of a stage that has ended with a word of ours unread, and before its own last words
-			n, oobn, _, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+			n, oobn, _, _, err = unix.Recvmsg(fd, w.buf[:], oob, unix.MSG_CMSG_CLOEXEC)
 		}
 		return err
 	})
@@ -443,6 +444,6 @@ func (w *Walls) receive() (Message, []int, error) {
 	if n == 0 {
 		return Message{}, nil, unix.EPIPE
 	}
-	m, err := DecodeMessage(buf[:n])
+	m, err := DecodeMessage(w.buf[:n])
 	return m, Rights(oob[:oobn]), err
 }

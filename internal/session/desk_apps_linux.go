@@ -190,6 +190,7 @@ func (d *desk) await(a *app) {
 		d.files.give(a.helper)
 	}
 	close(a.done)
+	d.rests.Reset(sandbox.RestAfter)
 	d.files.begin(a.stays)
 	d.changed()
 	for left > 0 { // what it has left behind is still its own

@@ -49,6 +49,7 @@ type desk struct {
 	labels uint64
 	left   processes.Counts
 	inside *processes.Namespace
+	rests  *time.Timer // lets memory go when no app has ended for long
 	files  fileHelpers
 	wrote  time.Time      // the manifest
 	again  bool           // it is to be written again soon
@@ -191,7 +192,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	p, up := d.p, d.up
 	d.files.walls = up.walls
 	p.AddNotes(up.walls.Notes...)
-	sandbox.ForgetStartLater()
+	d.rests = sandbox.ForgetStartLater()
 	hidden := p.watchMasks(up.walls, up.broker)
 	d.busy.Go(func() {
 		<-d.over
