@@ -5,6 +5,7 @@ package e2e
 import (
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,42 @@ func TestDeskLeftBehind(t *testing.T) {
 	if used := w.used(pid) - before; used > 300*time.Millisecond {
 		t.Errorf("it computes for %s in two seconds", used)
 	}
+}
+
+// TestDeskRests: a workspace that was used lets go of what that took, when it is used no
+// more for a while.
+func TestDeskRests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	if r := w.plain(w.bin, "start", "rests"); r.code != 0 {
+		t.Fatal(r)
+	}
+	t.Cleanup(func() { w.plain(w.bin, "stop", "rests") })
+	time.Sleep(time.Second) // it lets go of its start
+	for range 30 {
+		if r := w.plain(w.bin, "exec", "rests", "--", "true"); r.code != 0 {
+			t.Fatal(r)
+		}
+	}
+	var pid int
+	for _, one := range w.ps() {
+		pid = one.PID
+	}
+	at := "/proc/" + strconv.Itoa(pid) + "/statm"
+	resident := func() (pages int) {
+		text, err := os.ReadFile(at)
+		w.must(err)
+		pages, err = strconv.Atoi(strings.Fields(string(text))[1])
+		w.must(err)
+		return pages
+	}
+	before, now := resident(), 0
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if now = resident(); now < before*3/4 {
+			return
+		}
+	}
+	t.Errorf("%d pages are resident, and %d long after", before, now)
 }
 
 // used is how long a process has computed.

@@ -205,17 +205,22 @@ type Counts struct {
 // end, and then sees 0, has an answer that was taken after that end.
 const CountAge = 250 * time.Millisecond
 
-// Of gives the number of processes below a stage that have a label.
-func (c *Counts) Of(stage int, label uint64) int {
+// Of gives the number of processes of a workspace that have a label.
+func (c *Counts) Of(n *Namespace, label uint64) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.at) > CountAge {
-		at, count := time.Now(), make(map[uint64]int)
-		err := eachInside(stage, func(p Process, label uint64) {
-			if !p.Gone && label != 0 {
-				count[label]++
-			}
-		})
+		at := time.Now()
+		count, known := n.Counts()
+		var err error
+		if !known {
+			count = make(map[uint64]int)
+			err = eachInside(n.stage, func(p Process, label uint64) {
+				if !p.Gone && label != 0 {
+					count[label]++
+				}
+			})
+		}
 		if err == nil || c.count == nil {
 			c.at, c.count = at, count
 		}

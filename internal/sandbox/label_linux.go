@@ -1,6 +1,10 @@
 package sandbox
 
 import (
+	"bytes"
+	"errors"
+	"strconv"
+
 	"carrel/internal/ancestry"
 
 	"golang.org/x/sys/unix"
@@ -61,8 +65,29 @@ func LookLabel(pid int) (label uint64, had bool, err error) {
 	if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &limit); err != nil {
 		return 0, false, err
 	}
-	if limit.Cur > labelBase && limit.Cur < labelBase+maxLabel {
-		label = limit.Cur - labelBase
-	}
-	return label, limit.Max <= ancestry.InsideLimit, nil
+	return labelIn(limit.Cur), limit.Max <= ancestry.InsideLimit, nil
 }
+
+// labelIn gives the label that a soft limit means, 0 for none.
+func labelIn(limit uint64) uint64 {
+	if limit > labelBase && limit < labelBase+maxLabel {
+		return limit - labelBase
+	}
+	return 0
+}
+
+// ParseLabel reads the label out of the text of /proc/PID/limits, 0 for none.
+func ParseLabel(limits []byte) (uint64, error) {
+	_, rest, found := bytes.Cut(limits, []byte("\nMax realtime timeout "))
+	words := bytes.Fields(rest)
+	if !found || len(words) == 0 {
+		return 0, errNoLimit
+	}
+	if string(words[0]) == "unlimited" {
+		return 0, nil
+	}
+	limit, err := strconv.ParseUint(string(words[0]), 10, 64)
+	return labelIn(limit), err
+}
+
+var errNoLimit = errors.New("a list of limits without that of real time")

@@ -21,6 +21,9 @@ type Walls struct {
 	Notes []string
 	// Copies are the mounts of Mount.Copies, for other walls. Who takes one out closes it.
 	Copies []int
+	// Procfs lists the processes of the workspace's PID namespace, and no others; nil where the
+	// stage has mounted none. Who takes it out closes it.
+	Procfs *os.File
 	// Written are the host's paths that may be written, with EngineLandlock.
 	Written []string
 
@@ -37,6 +40,7 @@ type Walls struct {
 	inside  func(Command) Command // a command as it has to be told to the stage; nil for as it is
 	control *os.File
 	send    sync.Mutex
+	buf     [MaxMessage]byte // of the one goroutine that receives
 	collect sync.Once
 
 	leash, leashEnd *os.File // of bubblewrap's: see tie
@@ -181,6 +185,10 @@ func (w *Walls) ready(standing func(*Walls) error) error {
 			}
 		case MsgPackets:
 			w.packets = fds
+		case MsgProc:
+			if len(fds) == 1 {
+				w.Procfs = os.NewFile(uintptr(fds[0]), "procfs")
+			}
 		case MsgCopy:
 			w.Copies = append(w.Copies, fds...)
 		case MsgNote:
@@ -397,12 +405,13 @@ func (w *Walls) Close() {
 	if fd := w.TakeAPI(); fd >= 0 {
 		unix.Close(fd)
 	}
+	w.Procfs.Close()
 	for _, fd := range slices.Concat(w.broker, w.sockets, w.packets, w.Copies, []int{w.diag}) {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
 	}
-	w.broker, w.sockets, w.packets, w.Copies, w.diag = nil, nil, nil, nil, -1
+	w.broker, w.sockets, w.packets, w.Copies, w.diag, w.Procfs = nil, nil, nil, nil, -1, nil
 }
 
 // TakeAPI hands out the listening socket of the inside API, once; the caller
@@ -423,14 +432,14 @@ func (w *Walls) tell(m Message, fds ...int) error {
 	return control(w.control, func(fd int) error { return unix.Sendmsg(fd, m.Encode(), rights, nil, unix.MSG_NOSIGNAL) })
 }
 
+// receive waits for one message, for one goroutine at a time.
 func (w *Walls) receive() (Message, []int, error) {
-	buf := make([]byte, MaxMessage)
 	oob := make([]byte, unix.CmsgSpace(8*4))
 	var n, oobn int
 	err := control(w.control, func(fd int) (err error) {
-		n, oobn, _, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		n, oobn, _, _, err = unix.Recvmsg(fd, w.buf[:], oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.ECONNRESET { // told once, of a stage that has ended with a word of ours unread, and before its own last words
-			n, oobn, _, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+			n, oobn, _, _, err = unix.Recvmsg(fd, w.buf[:], oob, unix.MSG_CMSG_CLOEXEC)
 		}
 		return err
 	})
@@ -440,6 +449,6 @@ func (w *Walls) receive() (Message, []int, error) {
 	if n == 0 {
 		return Message{}, nil, unix.EPIPE
 	}
-	m, err := DecodeMessage(buf[:n])
+	m, err := DecodeMessage(w.buf[:n])
 	return m, Rights(oob[:oobn]), err
 }

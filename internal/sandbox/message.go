@@ -24,6 +24,7 @@ const (
 	MsgPackets MessageKind = 'K' // carries packet sockets of the loopback interface, one for each family
 
 	MsgCopy MessageKind = 'C' // carries one of Mount.Copies
+	MsgProc MessageKind = 'O' // carries the workspace's own procfs
 
 	MsgPty MessageKind = 'P' // ID; carries a new pseudoterminal's two ends, or Code errno
 

@@ -12,10 +12,15 @@ import (
 // startAfter is when a supervisor that is still there has done its start.
 const startAfter = 500 * time.Millisecond
 
+// RestAfter is for how long a workspace is not used before its supervisor lets go of what
+// that took. The next use takes up to a millisecond for it.
+const RestAfter = 10 * time.Second
+
 // ForgetStartLater lets the memory go that a supervisor's start has taken, its code and
 // what it has allocated: a process that waits may not collect its garbage for hours. It is
-// for one that goes on with its start and may make threads.
-func ForgetStartLater() { time.AfterFunc(startAfter, forgetStart) }
+// for one that goes on with its start and may make threads. The timer does the same again,
+// for what later use has taken.
+func ForgetStartLater() *time.Timer { return time.AfterFunc(startAfter, forgetStart) }
 
 func forgetStart() {
 	debug.FreeOSMemory()

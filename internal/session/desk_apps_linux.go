@@ -167,7 +167,7 @@ func (d *desk) await(a *app) {
 	a.finishLogs()
 	left := 0
 	if !stays {
-		left = len(processes.Labelled(d.up.walls.PID(), a.label))
+		left = d.inside.Count(a.label)
 	}
 	var steps []uint64
 	if left == 0 {
@@ -190,6 +190,7 @@ func (d *desk) await(a *app) {
 		d.files.give(a.helper)
 	}
 	close(a.done)
+	d.rests.Reset(sandbox.RestAfter)
 	d.files.begin(a.stays)
 	d.changed()
 	for left > 0 { // what it has left behind is still its own
@@ -197,7 +198,7 @@ func (d *desk) await(a *app) {
 		case <-d.up.walls.Done():
 			left = 0
 		case <-time.After(lingerPeriod):
-			left = d.left.Of(d.up.walls.PID(), a.label)
+			left = d.left.Of(d.inside, a.label)
 		}
 		if left == 0 {
 			steps = d.endJob(a)
@@ -352,7 +353,7 @@ func (d *desk) list(look bool) []api.App {
 // look puts in what an app is at this moment.
 func (d *desk) look(a *app, one *api.App, now *processes.Counts) {
 	if one.Running || one.Processes > 0 {
-		one.Processes = now.Of(d.up.walls.PID(), a.label)
+		one.Processes = now.Of(d.inside, a.label)
 		one.Steps = a.job.Steps()
 	}
 }

@@ -48,6 +48,8 @@ type desk struct {
 	apps   []*app // in the order of their starts; of those that have ended, the newest
 	labels uint64
 	left   processes.Counts
+	inside *processes.Namespace
+	rests  *time.Timer // lets memory go when no app has ended for long
 	files  fileHelpers
 	wrote  time.Time      // the manifest
 	again  bool           // it is to be written again soon
@@ -143,6 +145,8 @@ func (d *desk) serve(tell *Reporter) error {
 		_, err = p.whyNotStarted("", err)
 		return err
 	}
+	d.inside, d.up.walls.Procfs = processes.NewNamespace(d.up.walls.PID(), d.up.walls.Procfs), nil
+	defer d.inside.Close()
 	_ = decide.KeepLooked(p.Decision)
 	p.Home.Watch()
 	if err := d.answer(group); err != nil {
@@ -188,7 +192,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	p, up := d.p, d.up
 	d.files.walls = up.walls
 	p.AddNotes(up.walls.Notes...)
-	sandbox.ForgetStartLater()
+	d.rests = sandbox.ForgetStartLater()
 	hidden := p.watchMasks(up.walls, up.broker)
 	d.busy.Go(func() {
 		<-d.over

@@ -39,11 +39,12 @@ type builder struct {
 	memory   map[uint64]bool // device numbers of file systems that we made
 	bound    map[string]int  // listeners below what is frozen, by their paths
 	packets  []int           // see packetSockets
+	procs    int             // the directory /proc inside, -1 where nothing is mounted there
 	copies   []int           // of Mount.Copies
 }
 
 func (b *builder) build() error {
-	b.memory = make(map[uint64]bool)
+	b.memory, b.procs = make(map[uint64]bool), -1
 	// Private, not slave: what is mounted outside later would come in beside the
 	// plan, to be written even where only reading was granted.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {

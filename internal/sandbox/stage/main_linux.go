@@ -63,6 +63,7 @@ func run(link *link) error {
 		return err
 	}
 	unix.Umask(mask)
+	sayProcfs(link, b.procs)
 	listener, err := b.listen()
 	if err != nil {
 		return err

@@ -25,7 +25,19 @@ func (b *builder) procfs(m *sandbox.Mount) error {
 	if err == nil {
 		err = b.openPorts()
 	}
+	if err == nil {
+		b.procs, err = b.openWith(m.Target, unix.O_PATH|unix.O_DIRECTORY)
+	}
 	return err
+}
+
+// sayProcfs gives the supervisor the procfs of this PID namespace, where there is one. It
+// finds the workspace's processes there without a look at all the others.
+func sayProcfs(l *link, dir int) {
+	if dir >= 0 {
+		l.say(sandbox.Message{Kind: sandbox.MsgProc}, dir)
+		unix.Close(dir)
+	}
 }
 
 const whyNoProc = "the kernel refuses a fresh /proc, as parts of the one here are covered; `carrel doctor` says what to do: "
