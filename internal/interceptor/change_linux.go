@@ -124,4 +124,6 @@ func (s *Server) mayRead(p *place) error {
 	return unix.EACCES
 }
 
-func (s *Server) masked(path string) bool { return path != "" && s.config.Masked != nil && s.config.Masked(path) }
+func (s *Server) masked(path string) bool {
+	return path != "" && s.config.Masked != nil && s.config.Masked(path)
+}
