@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,6 +69,11 @@ func newLimaUser(t *testing.T) *limaUser {
 }
 
 func (u *limaUser) carrelIn(dir string, args ...string) (string, error) {
+	out, err := u.command(dir, args...).CombinedOutput()
+	return string(out), err
+}
+
+func (u *limaUser) command(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(built.carrel, args...)
 	cmd.Dir = dir
 	cmd.Env = []string{"HOME=" + u.home, "PATH=" + u.home + "/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LIMA_HOME=" + u.home + "/lima", "USER=lima"}
@@ -75,8 +81,7 @@ func (u *limaUser) carrelIn(dir string, args ...string) (string, error) {
 		Credential:  &syscall.Credential{Uid: 61001, Gid: 61001},
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_CHROOT, unix.CAP_SYS_PTRACE},
 	}
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return cmd
 }
 
 func (u *limaUser) carrel(args ...string) (string, error) { return u.carrelIn(u.project, args...) }
@@ -173,5 +178,39 @@ func TestMachineRefusals(t *testing.T) {
 	}
 	if list, err := filepath.Glob(u.home + "/lima/*"); err != nil || len(list) != 0 {
 		t.Errorf("made: %q %v", list, err)
+	}
+}
+
+// TestMachineHasOneRun: while one command runs in a machine no other starts, and the machine is
+// not taken away. A signal ends the command, and the next one can start.
+func TestMachineHasOneRun(t *testing.T) {
+	t.Parallel()
+	u := newLimaUser(t)
+	run := []string{"run", "--backend", "lima", "--network", "closed", "--"}
+	first := u.command(u.project, append(run, "sh", "-c", "echo there >f; exec sleep 60")...)
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(u.project + "/f"); err == nil {
+			break
+		} else if time.Since(began) > 20*time.Second {
+			t.Fatal("the command does not begin")
+		}
+	}
+	for _, args := range [][]string{append(run, "true"), {"lima", "recreate", "--network", "closed"}} {
+		if out, err := u.carrel(args...); err == nil || !strings.Contains(out, "another command uses the machine") {
+			t.Errorf("%q: %v: %s", args, err, out)
+		}
+	}
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := first.Wait(); err == nil || time.Since(began) > 15*time.Second {
+		t.Errorf("after TERM: %v, %s", err, time.Since(began))
+	}
+	if out, err := u.carrel(append(run, "cat", "f")...); err != nil || !strings.Contains(out, "there") {
+		t.Errorf("the next: %v: %s", err, out)
 	}
 }

@@ -160,6 +160,15 @@ now. What is in the machine and not in the project is lost.
 			if err := d.PreviewEngine(); err != nil {
 				return err
 			}
+			state := statedir.Path(env.Getenv)
+			if state == "" {
+				return statedir.ErrNone
+			}
+			alone, err := d.Machine.Take(statedir.At(state).Project(d.Place.Project))
+			if err != nil {
+				return err
+			}
+			defer alone.Close()
 			m, err := d.Machine.Program.Recreate(ctx, d.Machine.Spec)
 			if err == nil {
 				fmt.Fprintln(env.Out, show.OneLine(m.Name))
