@@ -34,7 +34,7 @@ build:
 PREFIX ?= $(HOME)/.local
 install: build
 	install -d "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 carrel carrel-stage carrel-file carrel-shim "$(DESTDIR)$(PREFIX)/bin/"
+	install -m 755 carrel carrel-stage carrel-file carrel-shim carrel-relay "$(DESTDIR)$(PREFIX)/bin/"
 
 # -count=1: run, never remember; the end-to-end tests depend on the machine.
 # -timeout: per package; a hang is reported with its stacks long before CI ends.

@@ -178,12 +178,12 @@ func spread(dir string) {
 // buildPrograms builds our own program and its first process in the walls, without the
 // tables for debuggers: each world has a copy.
 func buildPrograms(dir string) error {
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+"/", "carrel/cmd/carrel", "carrel/cmd/carrel-stage")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+"/", "carrel/cmd/carrel", "carrel/cmd/carrel-stage", "carrel/cmd/carrel-relay")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the programs: %w\n%s", err, out)
 	}
-	return errors.Join(os.Chmod(dir+"/carrel", 0o755), os.Chmod(dir+"/carrel-stage", 0o755))
+	return errors.Join(os.Chmod(dir+"/carrel", 0o755), os.Chmod(dir+"/carrel-stage", 0o755), os.Chmod(dir+"/carrel-relay", 0o755))
 }
 
 // copyFile copies a program in a process of its own: a writable descriptor in

@@ -95,6 +95,8 @@ type Settings struct {
 	ProjectEnv      []policy.Value[string] // container.project_env, likewise
 	Devcontainer    *policy.Value[string]  // container.devcontainer, one of Devcontainers; nil: not said
 
+	Lima Lima // the keys below lima
+
 	AgentConfigDir *policy.Value[string] // agent_config_dir, as it was written; nil: not said
 
 	DisplaySize *policy.Value[string] // display.size, see policy.ParseSize; nil: not said

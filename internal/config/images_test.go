@@ -39,6 +39,10 @@ func TestProjectChoosesNoContainer(t *testing.T) {
 	m := newMachine(t)
 	m.write("p/.carrel.yaml", "container: {engine: docker, image: evil, images: ['x*'], project_env: [A], devcontainer: run}\n")
 	l := m.load()
+	m.write("p/.carrel.yaml", "lima: {image: /evil, memory: 1TiB}\nbackend: lima\n")
+	if s := m.load(); s.Settings.Lima != (Lima{}) || len(s.Warnings) != 2 {
+		t.Errorf("%+v", s)
+	}
 	if s := l.Settings; s.ContainerEngine != nil || s.ContainerImage != nil ||
 		s.ImageAllowed("x") || s.ProjectMaySet("A") || s.Devcontainer != nil {
 		t.Errorf("%+v", s)

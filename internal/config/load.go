@@ -139,6 +139,7 @@ func (l *loader) layer(r *decoded) {
 		l.out.Settings.ContainerImage = r.settings.ContainerImage
 	}
 	l.images(r)
+	l.out.Settings.Lima.merge(r.settings.Lima)
 	if r.settings.PromptsOff != nil {
 		l.out.Settings.PromptsOff = r.settings.PromptsOff
 	}

@@ -19,7 +19,7 @@ import (
 
 // agentHost is what recognition may ask of this machine.
 func (p *Decision) agentHost() agents.Host {
-	if asksForContainer(p) {
+	if asksForImage(p) {
 		return agents.ImageHost(p.Place.Cwd, p.Place.Home, p.Place.Project)
 	}
 	return agents.OSHost(p.Place.Cwd, p.Place.Home, p.Place.Project, p.Getenv("PATH"), nil)

@@ -26,6 +26,8 @@ func (p *Decision) Announcements() []string {
 	abi, err := landlock.ABI()
 	if Contained(p) {
 		out = append(out, "container: "+p.engine.String())
+	} else if p.Machine != nil {
+		out = append(out, "machine: "+p.engine.String()+"; only the project is there")
 	} else if p.engine.name != "" {
 		out = append(out, fmt.Sprintf("engine %s; weaker than carrel's own namespaces: %s", p.engine, strings.Join(p.engine.name.Weaker(err == nil && abi >= FilesABI), "; ")))
 	}

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -27,15 +28,25 @@ func Contained(p *Decision) bool {
 	return p.Policy != nil && p.Policy.Backend == policy.BackendContainer
 }
 
-// asksForContainer says the same before the policy is decided, of what is asked for.
-func asksForContainer(p *Decision) bool {
+// asksForImage says, before the policy is decided, whether the system that
+// commands see is another than the host's.
+func asksForImage(p *Decision) bool {
 	asked, by := p.Request.Flags.Backend, policy.LayerCommandLine
 	for _, l := range p.Loaded.Layers {
 		if v := l.Request.Backend; v != nil && (asked == nil || l.Kind < by) {
 			asked, by = v, l.Kind
 		}
 	}
-	return asked != nil && asked.V == policy.BackendContainer
+	return asked != nil && (asked.V == policy.BackendContainer || asked.V == policy.BackendLima)
+}
+
+// MayStay refuses a workspace that is named, and stays, where the backend has none.
+func MayStay(p *Decision) error {
+	if p.Policy.Backend != policy.BackendLima {
+		return nil
+	}
+	return &advice.Error{Err: errors.New("backend lima: a named workspace cannot be in a machine yet"),
+		Hint: "carrel run --backend lima -- COMMAND, or another backend"}
 }
 
 // chooseContainer finds the engine and the image. Nothing is started and asked.

@@ -7,8 +7,10 @@ import (
 	"carrel/internal/advice"
 	"carrel/internal/config"
 	"carrel/internal/hostfacts"
+	"carrel/internal/machine"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 )
 
 // ChooseEngine decides what makes the walls. refused is the system's answer
@@ -20,6 +22,9 @@ func (p *Decision) ChooseEngine(refused error) error {
 	}
 	if Contained(p) {
 		return chooseContainer(p)
+	}
+	if p.Policy.Backend == policy.BackendLima {
+		return chooseMachine(p)
 	}
 	asked, source, err := p.askedEngine()
 	if err != nil {
@@ -100,6 +105,9 @@ func (p *Decision) PreviewEngine() error {
 		}
 		return p.EngineHolds()
 	}
+	if p.Policy.Backend == policy.BackendLima {
+		return p.ChooseEngine(nil)
+	}
 	asked, _, err := p.askedEngine()
 	if err != nil {
 		return err
@@ -135,4 +143,22 @@ func (p *Decision) openStarts(refused error) error {
 	p.Plain = true
 	p.engine.why += ", and no namespaces, which the system refuses"
 	return nil
+}
+
+// chooseMachine finds limactl, and says what the machine of the project is made of.
+func chooseMachine(p *Decision) (err error) {
+	w := machine.Wish{Project: p.Place.Project, Engine: p.Request.Engine, Image: p.Request.Image, HostCommands: p.ServesHost(),
+		Granted: p.grantedRoots(), Variables: p.Policy.Env}
+	if p.Agent != nil {
+		w.Agent = p.Agent.Name
+	}
+	w.ID, w.Environ, w.UID, w.Network = statedir.ProjectID(p.Place.Project), p.Request.Environ, p.UID, p.Policy.Network
+	if p.Machine, err = machine.Choose(w, &p.Loaded.Settings.Lima); err != nil {
+		return err
+	}
+	p.engine.program, p.engine.why = "limactl "+p.Machine.Program.Version, p.Reason(policy.DimBackend).Source.String()
+	if p.Reason(policy.DimDisplay).Source.Layer == policy.LayerDefault && p.Policy.Display != policy.DisplayNone {
+		p.withoutDesktop("a machine of Lima has no display")
+	}
+	return p.useEngine(sandbox.EngineLima)
 }

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 
 	"carrel/internal/ceilings"
-	"carrel/internal/changelog"
 	"carrel/internal/config"
 	"carrel/internal/histories"
 	"carrel/internal/hostfacts"
@@ -76,7 +75,7 @@ func (p *Decision) RecordsAt() string {
 	if p.State == nil {
 		return ""
 	}
-	return p.State.Project(p.Place.Project) + changelog.Dir
+	return histories.RecordsIn(p.State.Project(p.Place.Project))
 }
 
 // histories gives those in the place where the project has its own.
@@ -96,6 +95,9 @@ func ProjectOf(cwd string, getenv func(string) string) (string, error) {
 // ForDesk completes what was prepared for a workspace that stays, so that it can be
 // compared with one that runs.
 func (p *Decision) ForDesk() error {
+	if err := MayStay(p); err != nil {
+		return err
+	}
 	if err := p.PreviewEngine(); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"carrel/internal/egress"
 	"carrel/internal/globscan"
 	"carrel/internal/hostfacts"
+	"carrel/internal/machine"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
@@ -77,6 +78,7 @@ type Decision struct {
 	lender      *lender              // of walls for host commands: the run that they belong to; nil for all others
 	HostToken   string               // of the host protocol; "" without
 	Container   *Container           // with backend container; nil for all others
+	Machine     *machine.Machine     // with backend lima; nil for all others
 	tools       *toolchain.Toolchain // that the agent is started in; nil for none
 
 	HostPrograms map[string]string // of walls for host commands: their files, by name
@@ -281,7 +283,7 @@ func (p *Decision) decide() error {
 		return p.decideOpen(scope, layers)
 	}
 	host := p.inspected(first.Home, homeGranted(scope, layers))
-	if first.Backend == policy.BackendContainer { // the programs are the image's
+	if first.Backend == policy.BackendContainer || first.Backend == policy.BackendLima { // the programs are the image's
 		host.Image, p.programs, p.found, p.tools = true, nil, nil, nil
 	}
 	if first.Network == policy.NetFiltered {

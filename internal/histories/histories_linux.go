@@ -101,7 +101,7 @@ func lastUse(s *statedir.Dir, id, dir string) time.Time {
 
 // recordsOf is the directory with the records of a project's runs.
 func (h Place) recordsOf(id string) string {
-	return h.state.Root() + "/projects/" + id + changelog.Dir
+	return RecordsIn(h.state.Root() + "/projects/" + id)
 }
 
 // nameOf is what a person calls a project: its path, or its id where that is not known.
@@ -178,3 +178,6 @@ func (now Place) elsewhere() (out []holding) {
 	}
 	return out
 }
+
+// RecordsIn is where the records of changes are in a project's directory of the state.
+func RecordsIn(dir string) string { return dir + changelog.Dir }

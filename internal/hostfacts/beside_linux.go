@@ -3,6 +3,7 @@ package hostfacts
 import (
 	"debug/buildinfo"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -71,12 +72,8 @@ func openBeside(self, name string) (*os.File, error) {
 // trusted says whether a program is of our own build, and may be changed by those alone who
 // may change our own.
 func trusted(f *os.File, name string) error {
-	var own, beside unix.Stat_t
-	if err := errors.Join(unix.Stat(SelfExe, &own), unix.Fstat(int(f.Fd()), &beside)); err != nil {
+	if err := ownedAlike(f); err != nil {
 		return err
-	}
-	if beside.Mode != own.Mode || beside.Uid != own.Uid || beside.Gid != own.Gid || beside.Mode&unix.S_IFMT != unix.S_IFREG {
-		return os.ErrPermission
 	}
 	theirs, err := buildinfo.Read(f)
 	if err != nil {
@@ -108,4 +105,34 @@ func ContainedStage() (string, error) {
 	}
 	defer f.Close()
 	return f.Name(), nil
+}
+
+// RelayProgram opens the program that serves the project in a machine. It may be of another
+// build: nothing that it says there is trusted.
+func RelayProgram() (*os.File, error) {
+	self, err := OwnProgram()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(self), relayBeside), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s has to lie beside carrel, see `make install`: %w", relayBeside, err)
+	}
+	if err := ownedAlike(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s beside carrel has another owner or mode than carrel: %w", relayBeside, err)
+	}
+	return f, nil
+}
+
+// ownedAlike says whether a program may be changed by those alone who may change our own.
+func ownedAlike(f *os.File) error {
+	var own, beside unix.Stat_t
+	if err := errors.Join(unix.Stat(SelfExe, &own), unix.Fstat(int(f.Fd()), &beside)); err != nil {
+		return err
+	}
+	if beside.Mode != own.Mode || beside.Uid != own.Uid || beside.Gid != own.Gid || beside.Mode&unix.S_IFMT != unix.S_IFREG {
+		return os.ErrPermission
+	}
+	return nil
 }

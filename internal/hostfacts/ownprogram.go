@@ -15,6 +15,7 @@ import (
 const (
 	stageBeside = "carrel-stage" // the first process in the walls
 	fileBeside  = "carrel-file"  // carries out a file tool's request inside
+	relayBeside = "carrel-relay" // serves the project in a virtual machine
 )
 
 // OwnProgramRules gives the rules that keep commands from changing what the person outside starts,

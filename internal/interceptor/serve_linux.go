@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -140,7 +141,7 @@ func (v *service) work() {
 }
 
 func (v *service) end(err error) {
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) { // ours was closed, and nothing waits for an answer
 		err = nil
 	}
 	v.once.Do(func() { v.err = err })

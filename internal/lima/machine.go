@@ -216,6 +216,13 @@ func (p *Program) Command(ctx context.Context, m *Machine, dir string, argv []st
 	return cmd
 }
 
+// EndCommands kills what an earlier command has left of its processes in a machine.
+func (p *Program) EndCommands(ctx context.Context, m *Machine) error {
+	script := "pkill -KILL -u " + Agent + "; [ $? -le 1 ]" // 1: there was none
+	_, err := p.do(ctx, askTime, nil, m.shell("root", "/", []string{"sh", "-c", script})...)
+	return err
+}
+
 // PutRelay puts the relay into a machine.
 func (p *Program) PutRelay(ctx context.Context, m *Machine, program io.Reader) error {
 	_, err := p.do(ctx, stopTime, program, m.shell("root", "/", []string{"install", "-m", "755", "/dev/stdin", relayPath})...)
@@ -286,6 +293,5 @@ func (r *Relay) Close() error {
 	_ = r.in.Close()
 	late := time.AfterFunc(endGrace, func() { _ = r.cmd.Process.Kill() })
 	defer late.Stop()
-	err := <-r.served
-	return errors.Join(err, r.cmd.Wait())
+	return errors.Join(<-r.served, r.cmd.Wait())
 }

@@ -21,8 +21,8 @@ const (
 // Agent is the user as whom commands run in a machine. Nothing there lets it become another.
 const Agent = "carrel-agent"
 
-// agentID is the uid and gid of [Agent], clear of those that distributions give away.
-const agentID = 61184
+// AgentID is the uid and gid of [Agent], clear of those that distributions give away.
+const AgentID = 61184
 
 // Where the relay lies in a machine.
 const relayPath = "/usr/local/libexec/carrel-relay"
@@ -158,7 +158,7 @@ func (s *Spec) provision() string {
 set -eu
 id -u %[1]s >/dev/null 2>&1 || useradd --uid %[2]d --user-group --create-home --shell /bin/sh %[1]s
 install -d -m 755 %[3]s
-`, Agent, agentID, relayPath[:strings.LastIndexByte(relayPath, '/')])
+`, Agent, AgentID, relayPath[:strings.LastIndexByte(relayPath, '/')])
 	need := append([]string(nil), s.Packages...)
 	if s.Network == NetworkClosed {
 		need = append(need, "nftables")

@@ -7,16 +7,19 @@ import (
 )
 
 // Backend is where a workspace runs, and with that what holds its policy.
-// Widening order: container < process < none.
+// Widening order: lima < container < process < none.
 type Backend string
 
 const (
+	BackendLima      Backend = "lima"      // in a virtual machine of its own
 	BackendContainer Backend = "container" // behind walls, in a container with a system of its own
 	BackendProcess   Backend = "process"   // behind walls, on this machine
 	BackendNone      Backend = "none"      // on this machine as its user, without walls
 )
 
-func backendRank(b Backend) int { return rankOf(b, BackendContainer, BackendProcess, BackendNone) }
+func backendRank(b Backend) int {
+	return rankOf(b, BackendLima, BackendContainer, BackendProcess, BackendNone)
+}
 
 // backend comes first: without walls, most of what could be asked for is held by
 // nothing. It never follows from anything: somebody has to say none, and no

@@ -277,7 +277,7 @@ func (d *findings) overruled(dim Dimension, asked Source, from, to string, by So
 // choices says what would be right where a value is not known.
 var choices = map[Dimension]string{
 	DimPersona: "human or agent",
-	DimBackend: "container, process or none",
+	DimBackend: "lima, container, process or none",
 	DimNetwork: "closed, local, filtered or open",
 	DimDisplay: "none, virtual or host",
 	DimHome:    "none, toolchains or full",

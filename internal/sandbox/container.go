@@ -12,6 +12,9 @@ import (
 // the system that commands see, instead of the host's.
 const EngineContainer Engine = "container"
 
+// EngineLima has no walls on this machine: another kernel makes them, in a virtual machine.
+const EngineLima Engine = "lima"
+
 // Words of the stage in a container.
 const (
 	ContainerArg = "container" // the container's first process; a user, a group, and whether the network is its own follow

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 
 	"carrel/internal/policy"
 )
@@ -116,6 +117,15 @@ var limits = map[Engine][]limit{
 		{policy.DimPrograms, limitedPrograms, "programs are found on the host, and run from the image", "leave programs.allow out"},
 		{policy.DimDevices, devices, "a container gets no device of the host's", "leave --device out"},
 	},
+	EngineLima: {
+		{policy.DimHistory, noHistory, "what a machine changes of the project goes through the history", "--history on"},
+		{policy.DimNetwork, selectiveNetwork, "the way out through carrel's proxy is not carried into a machine", "--network closed or open"},
+		{policy.DimDisplay, anyDisplay, "a machine has no display", "--display none"},
+		{policy.DimPrograms, limitedPrograms, "programs are the machine's", "leave programs.allow out"},
+		{policy.DimDevices, devices, "a machine gets no device of the host's", "leave --device out"},
+		{policy.DimMemory, limitedMemory, "a machine has the memory of lima.memory", "set lima.memory in your configuration, and leave --memory out"},
+		{policy.DimPids, countedProcesses, "they are processes of another kernel", "leave --pids out"},
+	},
 	EngineLandlock: {
 		{DimUser, rootUser, "root reaches around what is refused to be opened", "run carrel as an ordinary user"},
 		{policy.DimNetwork, sharedNetwork, "a network of the command's own takes a namespace", "--network closed or open"},
@@ -133,6 +143,18 @@ var limits = map[Engine][]limit{
 func rootUser(_ *policy.Effective, p *Plan) string { return when(p.UID == 0, "0") }
 
 func brokered(_ *policy.Effective, p *Plan) string { return when(len(p.Roots) > 0, "on") }
+
+func noHistory(pol *policy.Effective, _ *Plan) string {
+	return when(pol.History == policy.HistoryOff, string(policy.HistoryOff))
+}
+
+func selectiveNetwork(pol *policy.Effective, _ *Plan) string {
+	return when(pol.Network != policy.NetClosed && pol.Network != policy.NetOpen, string(pol.Network))
+}
+
+func limitedMemory(pol *policy.Effective, _ *Plan) string {
+	return when(pol.Resources.Memory > 0, strconv.FormatInt(pol.Resources.Memory, 10))
+}
 
 func pool(_ *policy.Effective, p *Plan) string { return when(p.Pool, string(policy.NetFiltered)) }
 

@@ -133,6 +133,8 @@ func stageFor(p *Plan, exe string) *Stage {
 		return startAlone(p, exe)
 	case EngineContainer:
 		return startInContainer(p)
+	case EngineLima:
+		return &Stage{engine: EngineLima, err: errors.New("a machine of Lima has no walls on this one")}
 	case EngineNone:
 		if p.Plain {
 			return startPlain(p, exe)

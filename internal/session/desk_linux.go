@@ -73,7 +73,10 @@ func (s *Session) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 	defer func() { s.early.Abandon() }()
 	debug.SetGCPercent(100) // it stays: memory counts more than a collection
 	d := &desk{p: s, req: req, result: r, over: make(chan struct{}), ready: make(chan struct{})}
-	var err error
+	err := decide.MayStay(s.Decision)
+	if err != nil {
+		return r, err
+	}
 	if s.State, err = statedir.Open(statedir.Path(s.Getenv)); err != nil {
 		return r, err
 	}

@@ -51,7 +51,7 @@ func New(req decide.Request) (*Session, error) {
 		case b != nil && b.V == policy.BackendNone:
 			started <- sandbox.StartOpenStage(hostfacts.StageProgram())
 			return
-		case b != nil && b.V == policy.BackendContainer:
+		case b != nil && (b.V == policy.BackendContainer || b.V == policy.BackendLima):
 			started <- nil
 			return
 		}
@@ -92,6 +92,9 @@ func (s *Session) Start() (*api.Result, error) {
 	}
 	if err := auditRun(s, r.Workspace); err != nil {
 		return r, err
+	}
+	if s.Machine != nil {
+		return r, runInMachine(s, r)
 	}
 	defer func() { s.desktop.Close() }()
 	defer func() { s.Keyring.Close() }()

@@ -4,17 +4,20 @@
 package doctorcmd
 
 import (
+	"slices"
+
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/containercmd"
+	"carrel/internal/cli/limacmd"
 )
 
-// Commands are the commands of this package, and those about the container engines of this
-// machine.
+// Commands are the commands of this package, and those about the container engines and
+// virtual machines of this one.
 func Commands() []cmdenv.Command {
 	return append([]cmdenv.Command{
 		{Name: "doctor", Make: doctorCommand},
 		{Name: "projects", Make: projectsCommand},
 		{Name: "purge", Make: purgeCommand},
 		{Name: "version", Make: versionCommand},
-	}, containercmd.Commands()...)
+	}, slices.Concat(containercmd.Commands(), limacmd.Commands())...)
 }

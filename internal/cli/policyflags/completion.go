@@ -24,7 +24,7 @@ var (
 	unknownWords   = []string{"deny", "ask"}
 	engineWords    = config.Engines
 	agentHomeWords = []string{string(policy.AgentHomePrivate), string(policy.AgentHomeShared)}
-	backendWords   = []string{string(policy.BackendContainer), string(policy.BackendProcess), string(policy.BackendNone)}
+	backendWords   = []string{string(policy.BackendLima), string(policy.BackendContainer), string(policy.BackendProcess), string(policy.BackendNone)}
 )
 
 // RegisterCompletions gives the flags of Flags their words in shells.
