@@ -29,8 +29,8 @@ func TestContainerAgent(t *testing.T) {
 	}
 }
 
-// TestContainerDisplay: windows of programs in a container open on the hidden display,
-// whose server is outside.
+// TestContainerDisplay: windows of programs in a container open on the hidden display.
+// Its server is outside.
 func TestContainerDisplay(t *testing.T) {
 	t.Parallel()
 	w := contained(t, namedContainers)

@@ -432,7 +432,7 @@ func TestStdioOutsideCeiling(t *testing.T) {
 	}
 }
 
-// TestStdioControl: a session whose workspace is to be looked at only, or is paused, changes
+// TestStdioControl: a session in a workspace that is read-only or paused changes
 // nothing: neither what runs inside nor the history, which is outside of it.
 func TestStdioControl(t *testing.T) {
 	t.Parallel()

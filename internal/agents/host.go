@@ -171,7 +171,7 @@ func commandName(p string) string {
 }
 
 // ImageHost is the system of a container's image, which cannot be looked at: each program
-// is there, and is what its name says. Whoever chose the image chose its programs.
+// is there, and is what its name says. The choice of an image is one of its programs.
 func ImageHost(cwd, home, project string) Host {
 	return Host{
 		Cwd: cwd, Home: home, Project: project,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"carrel/internal/capped"
 	xclient "carrel/internal/desktop"
 	"carrel/internal/wlclip"
 	"carrel/internal/xhost"
@@ -177,21 +178,20 @@ func (h programHost) run(ctx context.Context, args ...string) ([]byte, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, wlPasteProgram, args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = h.env, "/", time.Second
-	var said bytes.Buffer
-	out := &atMost{left: maxBytes, full: cancel}
-	cmd.Stdout, cmd.Stderr = out, &atMost{left: maxWords, to: &said}
+	out, said := &capped.Buffer{Most: maxBytes, Over: cancel}, &capped.Buffer{Most: maxWords}
+	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()
 	switch {
-	case out.over:
+	case out.Full():
 		return nil, fmt.Errorf("%s gives more than %d bytes", wlPasteProgram, maxBytes)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s has not ended: %w", wlPasteProgram, ctx.Err())
-	case err != nil && (strings.HasPrefix(said.String(), "No selection") || strings.HasPrefix(said.String(), "Nothing is copied")):
+	case err != nil && (strings.HasPrefix(said.Text(), "No selection") || strings.HasPrefix(said.Text(), "Nothing is copied")):
 		return nil, ErrEmpty
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w: %.200q", wlPasteProgram, err, said.String())
+		return nil, fmt.Errorf("%s: %w: %.200q", wlPasteProgram, err, said.Text())
 	}
-	return out.kept.Bytes(), nil
+	return out.Bytes(), nil
 }
 
 func (h programHost) types(ctx context.Context) ([]string, error) {
@@ -224,31 +224,3 @@ func (h programHost) hold(ctx context.Context, kind string, data []byte, ready f
 }
 
 func (programHost) close() {}
-
-// atMost keeps so many bytes, and says when there are more.
-type atMost struct {
-	left int
-	kept bytes.Buffer
-	to   *bytes.Buffer // instead of kept; nil for that
-	over bool
-	full func()
-}
-
-func (w *atMost) Write(b []byte) (int, error) {
-	keep := b[:min(len(b), w.left)]
-	w.left -= len(keep)
-	if w.to != nil {
-		return len(b), second(w.to.Write(keep))
-	}
-	w.kept.Write(keep)
-	if len(keep) < len(b) {
-		w.over = true
-		if w.full != nil {
-			w.full()
-		}
-		return len(keep), errors.New("too much")
-	}
-	return len(b), nil
-}
-
-func second[T any](_ T, err error) error { return err }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carrel/internal/advice"
+	"carrel/internal/capped"
 )
 
 const (
@@ -43,7 +44,7 @@ func (e *Engine) Do(ctx context.Context, c Call) ([]byte, error) {
 	if c.Fetch {
 		cmd.Env = slices.Concat(e.Env, e.fetchEnv)
 	}
-	out, tail := &bounded{most: maxAnswer, over: cancel}, &tail{}
+	out, tail := &capped.Buffer{Most: maxAnswer, Over: cancel}, &tail{}
 	cmd.Stdout, cmd.Stderr = io.Writer(out), io.Writer(tail)
 	if c.Out != nil {
 		cmd.Stdout = c.Out
@@ -56,7 +57,7 @@ func (e *Engine) Do(ctx context.Context, c Call) ([]byte, error) {
 	err := cmd.Run()
 	what := e.Kind + " " + c.Args[0]
 	switch {
-	case out.full:
+	case out.Full():
 		return nil, fmt.Errorf("%s said more than %d bytes", what, maxAnswer)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, &advice.Error{Err: fmt.Errorf("%s took longer than %s", what, limit), Hint: "see whether `" + e.Kind + " info` answers"}
@@ -65,25 +66,7 @@ func (e *Engine) Do(ctx context.Context, c Call) ([]byte, error) {
 	case err != nil:
 		return nil, e.Explain(what, err, tail.text())
 	}
-	return out.kept.Bytes(), nil
-}
-
-// bounded keeps so many bytes and ends the program that writes more. It embeds no buffer, whose
-// ReadFrom would take all that comes.
-type bounded struct {
-	kept bytes.Buffer
-	most int
-	over func()
-	full bool
-}
-
-func (b *bounded) Write(data []byte) (int, error) {
-	if b.kept.Len()+len(data) > b.most {
-		b.full = true
-		b.over()
-		return 0, errors.New("too much")
-	}
-	return b.kept.Write(data)
+	return out.Bytes(), nil
 }
 
 // tail keeps the last bytes that are written.

@@ -13,7 +13,7 @@ import (
 	"carrel/internal/advice"
 )
 
-// shell is an engine whose program is the shell: its calls are scripts.
+// shell is an engine with the shell as its program: its calls are scripts.
 var shell = &Engine{Kind: Podman, Program: "/bin/sh", Env: []string{"PATH=/usr/bin:/bin"}}
 
 func TestEngineAnswers(t *testing.T) {

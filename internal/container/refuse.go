@@ -46,7 +46,7 @@ func (f *Facts) Warnings(memory bool) []string {
 	return list
 }
 
-// CheckUser refuses a user inside whose processes the supervisor, user outside, cannot supervise.
+// CheckUser refuses a user inside, if the supervisor, user outside, cannot supervise its processes.
 // rootless says that the engine has a user namespace of this user.
 func (e *Engine) CheckUser(inside, outside int, rootless bool) error {
 	if inside == 0 && outside != 0 && !rootless {

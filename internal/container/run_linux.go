@@ -92,7 +92,7 @@ func (r *Run) sweep(all string) {
 		dir := filepath.Join(all, e.Name())
 		fd, err := lockDir(dir)
 		if err != nil {
-			continue // somebody's
+			continue // another supervisor holds it
 		}
 		left := Run{Engine: r.Engine, dir: dir}
 		left.remove(0)

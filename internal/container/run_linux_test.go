@@ -61,7 +61,7 @@ func TestContainerID(t *testing.T) {
 	}
 }
 
-// TestSweep: the directory of a container whose workspace is gone is removed, that of one
+// TestSweep: the directory of a container is removed once its workspace is gone. That of one
 // that runs stays.
 func TestSweep(t *testing.T) {
 	all := t.TempDir()

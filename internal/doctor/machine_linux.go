@@ -29,8 +29,8 @@ const maxSetting = 64 << 10
 
 // This is the machine that we run on. getenv is its environment, state the
 // path of the state directory ("" for none), dir the working directory ("" for
-// that of this process). The program must be one whose argv[0]
-// [sandbox.StageArg0] is the stage.
+// that of this process). The program must be the stage when
+// its argv[0] is [sandbox.StageArg0].
 func This(getenv func(string) string, state, dir string) *Machine {
 	m := &Machine{
 		OS: runtime.GOOS, UID: os.Getuid(), Getenv: getenv,

@@ -14,7 +14,7 @@ const FSType = "carrel"
 const MaxMessage = 1<<20 + 16<<10
 
 // Mount mounts a file system at a directory, and gives the descriptor at which its requests
-// are read and answered. The kernel checks modes and owners for whoever asks (default_permissions).
+// are read and answered. The kernel checks modes and owners for each caller (default_permissions).
 func Mount(dir string) (*os.File, error) {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {

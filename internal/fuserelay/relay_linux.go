@@ -105,7 +105,7 @@ func answers(in io.Reader, device *os.File) error {
 		if err == unix.ENODEV {
 			return nil
 		}
-		if err != nil && err != unix.ENOENT && err != unix.EINTR { // nobody waits for it any more
+		if err != nil && err != unix.ENOENT && err != unix.EINTR { // its caller waits no more
 			return fmt.Errorf("passing an answer on: %w", err)
 		}
 	}

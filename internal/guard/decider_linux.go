@@ -67,7 +67,7 @@ type Decider struct {
 type facts struct {
 	c       Config
 	named   *namedTargets
-	fold    map[string]bool       // roots whose file system compares names without case
+	fold    map[string]bool       // roots on a file system that compares names without case
 	folding func(dir string) bool // [FoldsCase]
 	cases   cases
 	began   time.Time

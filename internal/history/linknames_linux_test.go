@@ -152,7 +152,7 @@ func TestNamesOfNoFileApart(t *testing.T) {
 	}
 }
 
-// TestTimeOfOneOfTwoNames: a file that the step wrote to, whose time it set and of which it
+// TestTimeOfOneOfTwoNames: a file that the step wrote to and set the time of, and of which it
 // removed the name that it knew the file by, is as the step left it by its other name; also
 // where the step has changed more files than are told by their content.
 func TestTimeOfOneOfTwoNames(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package interceptor serves the roots of a workspace as a FUSE file system to programs
-// whose system calls the broker cannot trap, as another kernel answers them: those in a
+// that make system calls which the broker cannot trap, as another kernel answers them: those in a
 // virtual machine. It is the broker's counterpart: each change is decided by the same
 // [broker.Decider] and told to the same [broker.Recorder] before it is made, so that
 // history, undo, safeguards and protected names are the same code.

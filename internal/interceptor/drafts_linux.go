@@ -18,9 +18,9 @@ const (
 	maxDraft  = 1 << 20
 )
 
-// draft is what the other side writes of a file whose content is judged. It is in memory, and
+// draft is what the other side writes of a file that is judged by its content. It is in memory, and
 // is what everybody there sees. With each close it is vetted and put into the file, if it
-// may be there; what is refused when nobody has it open for writing any more is gone.
+// may be there; what is refused when no descriptor can write to it any more is gone.
 type draft struct {
 	is      inode
 	change  broker.Change
@@ -185,7 +185,7 @@ func (d *draft) settle(last bool) error {
 		_ = unix.Ftruncate(d.place, 0)
 		return cmp.Or(err, error(unix.ENOSPC))
 	}
-	if st.Mtim != d.was { // somebody has set it
+	if st.Mtim != d.was { // a request has set it
 		return judged.SetModified(d.place, st.Mtim)
 	}
 	if err := unix.Fstat(d.place, &st); err != nil {
@@ -207,7 +207,7 @@ func (s *Server) flushed(number uint64) fuse.Status {
 	}
 	return s.acting(true, func(*act) error {
 		if h.draft.settle(false) != nil {
-			return unix.EACCES // told when nobody can write on
+			return unix.EACCES // told when no writer goes on
 		}
 		return nil
 	})
@@ -241,7 +241,7 @@ func (a *act) end(d *draft) {
 	}
 }
 
-// endAll ends all drafts: nobody is left to write.
+// endAll ends all drafts: no writer is left.
 func (s *Server) endAll() {
 	s.drafts.mu.Lock()
 	defer s.drafts.mu.Unlock()

@@ -57,7 +57,7 @@ func (p *peer) close(fh uint64) (flushed unix.Errno) {
 	return flushed
 }
 
-// TestJudgedContent: what is written to a file whose content is judged is in the file once it
+// TestJudgedContent: what is written to a file that is judged by its content is in the file once it
 // has been judged and not before; what is refused never is.
 func TestJudgedContent(t *testing.T) {
 	s, root := bareServer(t)

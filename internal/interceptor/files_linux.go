@@ -80,7 +80,7 @@ func (t *handles) closeAll() {
 	t.open = nil
 }
 
-// close closes the descriptor when nobody uses it.
+// close closes the descriptor when no request uses it.
 func (h *handle) close() {
 	h.users.Lock()
 	defer h.users.Unlock()
@@ -104,7 +104,7 @@ const (
 	leaseLimit = time.Minute
 )
 
-// leased tries to open a file until nobody has a lease on it.
+// leased tries to open a file until no process has a lease on it.
 func leased(open func() (int, error)) (int, error) {
 	for began, pause := time.Now(), leasePause; ; pause = min(2*pause, 20*leasePause) {
 		fd, err := open()
@@ -255,7 +255,7 @@ func (p *place) make(flags int, mode uint32) (int, error) {
 	return fd, exactFile(fd, mode)
 }
 
-// draftMade makes a file whose content is judged.
+// draftMade makes a file that is judged by its content.
 func (a *act) draftMade(p *place, ch *broker.Change, v broker.Verdict, made func(flags int) (int, error), out *fuse.CreateOut) error {
 	h, err := a.draft(nil, ch, v, true, func() (int, error) { return made(unix.O_RDWR) })
 	if err != nil {

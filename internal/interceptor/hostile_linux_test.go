@@ -140,7 +140,7 @@ func TestNamesStayBeneathTheRoot(t *testing.T) {
 	}
 }
 
-// TestMovedOutOfTheRoot: a directory that somebody outside moves away is no longer served.
+// TestMovedOutOfTheRoot: a directory that a program outside moves away is no longer served.
 func TestMovedOutOfTheRoot(t *testing.T) {
 	s, root := bareServer(t)
 	p := newPeer(s)

@@ -180,7 +180,7 @@ func (s metaCalls) alter(n *node, ch broker.Change, do func(fd int, st *unix.Sta
 }
 
 // alterOpen changes what is open and has no name. What still has one somewhere, as in the
-// history, is nobody's to change.
+// history, may not be changed.
 func (s metaCalls) alterOpen(n *node, do func(fd int, st *unix.Statx_t) error) error {
 	h, done := s.opened.of(n, false)
 	if h == nil {
@@ -212,7 +212,7 @@ func alterMode(fd int, st *unix.Statx_t, mode uint32) error {
 	return chmod(fd, mode)
 }
 
-// chown changes a group to one of this process's own. Nobody is given a file. Ids that the
+// chown changes a group to one of this process's own. No file is given away. Ids that the
 // other side calls otherwise are only ever those that are there.
 func (s metaCalls) chown(n *node, in *fuse.SetAttrIn) fuse.Status {
 	return s.alter(n, broker.Change{Op: broker.OpChown}, func(fd int, st *unix.Statx_t) error {

@@ -130,7 +130,7 @@ func (s nameCalls) Mknod(_ <-chan struct{}, in *fuse.MknodIn, called string, out
 	switch in.Mode & unix.S_IFMT {
 	case unix.S_IFREG, 0, unix.S_IFIFO, unix.S_IFSOCK:
 	default:
-		return fuse.EPERM // devices are for nobody here
+		return fuse.EPERM // no devices are made here
 	}
 	mode := in.Mode & (unix.S_IFMT | 0o777)
 	return s.make(in.NodeId, called, broker.Change{Op: broker.OpMknod}, mode&0o777, out, func(p *place) error {

@@ -42,7 +42,7 @@ func (d device) Read(buf []byte) (int, error) {
 func (d device) Write(answer []byte) error {
 	_, err := unix.Write(d.fd, answer)
 	if err == unix.ENOENT {
-		return nil // nobody waits for it any more
+		return nil // its caller waits no more
 	}
 	return err
 }

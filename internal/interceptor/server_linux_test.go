@@ -71,7 +71,7 @@ func TestDeniedAndProtected(t *testing.T) {
 	}
 }
 
-// TestChangesOutsideAreSeen: what somebody outside changes is there at once.
+// TestChangesOutsideAreSeen: what a program outside changes is there at once.
 func TestChangesOutsideAreSeen(t *testing.T) {
 	for _, transport := range transports {
 		t.Run(transport, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// replaceVetted carries out a rename over a file whose content matters. What was read is
-// what is put there, in a file of our own: whoever has the old one open changes nothing by it.
+// replaceVetted carries out a rename over a file that is judged by its content. What was read is
+// what is put there, in a file of our own: a descriptor of the old one changes nothing.
 func (a *act) replaceVetted(ch *broker.Change, v broker.Verdict) error {
 	after, st, err := judged.ReadAt(ch.Dir, ch.Name, v.Most)
 	if err != nil {

@@ -215,7 +215,7 @@ func (n *session) wish(in startIn, name string) startop.Wish {
 	w.Hosts = slices.Concat(w.Hosts, in.Hosts)
 	w.Read = slices.Clone(w.Read)
 	if a, ok := agents.ByName(n.agent); ok && a.PromptsOff.Possible() {
-		w.NoPrompts = true // nobody is there to answer
+		w.NoPrompts = true // no person is there to answer
 	}
 	for i, d := range n.dirs {
 		switch {

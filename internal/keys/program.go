@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"carrel/internal/capped"
 	"carrel/internal/policy"
 )
 
@@ -66,7 +67,7 @@ func FindProgram(name string, getenv func(string) string) (*Program, error) {
 func (p *Program) run(ctx context.Context, in []byte, most int, args ...string) (out, status []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, programTime)
 	defer cancel()
-	said, told := &bounded{most: most, over: cancel}, &bounded{most: most, over: cancel}
+	said, told := &capped.Buffer{Most: most, Over: cancel}, &capped.Buffer{Most: most, Over: cancel}
 	cmd := exec.CommandContext(ctx, p.Path, args...)
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Env, "/", bytes.NewReader(in), said, told
 	cmd.WaitDelay = programGrace
@@ -75,32 +76,14 @@ func (p *Program) run(ctx context.Context, in []byte, most int, args ...string) 
 	runtime.LockOSThread() // its death signal comes when the thread ends that started it
 	defer runtime.UnlockOSThread()
 	switch err = cmd.Run(); {
-	case said.full || told.full:
+	case said.Full() || told.Full():
 		return nil, nil, fmt.Errorf("%s outside said more than %d bytes", name, most)
 	case ctx.Err() != nil:
 		return nil, nil, fmt.Errorf("%s outside took longer than %s, or nobody waits for it any more", name, programTime)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return nil, nil, fmt.Errorf("%s outside: %w", name, err)
 	}
-	return said.kept.Bytes(), told.kept.Bytes(), nil
-}
-
-// bounded keeps so many bytes and ends the program that writes more. It embeds no buffer: package
-// os/exec would copy by the buffer's ReadFrom, past Write.
-type bounded struct {
-	kept bytes.Buffer
-	most int
-	over func()
-	full bool
-}
-
-func (b *bounded) Write(data []byte) (int, error) {
-	if b.kept.Len()+len(data) > b.most {
-		b.full = true
-		b.over()
-		return 0, errors.New("too much")
-	}
-	return b.kept.Write(data)
+	return said.Bytes(), told.Bytes(), nil
 }
 
 // Fill asks git outside for user and password.

@@ -113,7 +113,7 @@ func TestOnlyOwnMachines(t *testing.T) {
 	}
 }
 
-// fakeProgram finds the limactl of testdata, whose machines lie in a directory of the test.
+// fakeProgram finds the limactl of testdata. Its machines lie in a directory of the test.
 func fakeProgram(t *testing.T, more ...string) (*Program, error) {
 	t.Helper()
 	dir, err := filepath.Abs("testdata")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carrel/internal/advice"
+	"carrel/internal/capped"
 )
 
 // namePrefix is what the names of machines begin with.
@@ -183,7 +184,7 @@ func (p *Program) Recreate(ctx context.Context, s *Spec) (*Machine, error) {
 	return p.Raise(ctx, s)
 }
 
-// Prune takes away the machines whose workspaces are gone, and gives their names.
+// Prune takes away the machines of workspaces that are gone, and gives their names.
 func (p *Program) Prune(ctx context.Context, keep func(workspace string) bool) (gone []string, err error) {
 	list, err := p.List(ctx)
 	if err != nil {
@@ -233,7 +234,7 @@ func (p *Program) PutRelay(ctx context.Context, m *Machine, program io.Reader) e
 type Relay struct {
 	cmd    *exec.Cmd
 	in     io.Closer
-	told   *kept
+	told   *capped.Buffer
 	served chan error // gets what serving ended with
 }
 
@@ -257,10 +258,10 @@ func (p *Program) StartRelay(
 	if err != nil {
 		return nil, err
 	}
-	r := &Relay{cmd: cmd, in: in, told: &kept{most: maxErrors}, served: make(chan error, 1)}
+	r := &Relay{cmd: cmd, in: in, told: &capped.Buffer{Most: maxErrors}, served: make(chan error, 1)}
 	go func() { r.served <- serve(out, in) }()
 	if err := r.awaited(said); err != nil {
-		return nil, explain("the relay in "+m.Name, errors.Join(err, r.Close()), r.told.text())
+		return nil, explain("the relay in "+m.Name, errors.Join(err, r.Close()), r.told.Text())
 	}
 	return r, nil
 }
@@ -276,10 +277,10 @@ func (r *Relay) awaited(said *os.File) error {
 	for {
 		n, err := said.Read(buf)
 		_, _ = r.told.Write(buf[:n])
-		if strings.HasSuffix(r.told.text(), "ready\n") {
+		if strings.HasSuffix(r.told.Text(), "ready\n") {
 			return nil
 		}
-		if errors.Is(err, io.EOF) || r.told.full {
+		if errors.Is(err, io.EOF) || r.told.Full() {
 			return errNotReady
 		}
 		if err != nil {

@@ -63,7 +63,7 @@ func TestLifeOfAMachine(t *testing.T) {
 	}
 }
 
-// TestWhatAMachineDoesNotHold: a machine whose kernel does not hold what was promised is not used.
+// TestWhatAMachineDoesNotHold: a machine is not used if its kernel does not hold what was promised.
 func TestWhatAMachineDoesNotHold(t *testing.T) {
 	machineOrSkip(t)
 	for fault, want := range map[string]string{

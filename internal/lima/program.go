@@ -1,7 +1,6 @@
 package lima
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"carrel/internal/advice"
+	"carrel/internal/capped"
 )
 
 const (
@@ -98,44 +98,21 @@ func (p *Program) do(ctx context.Context, limit time.Duration, in io.Reader, arg
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.Path, args...)
-	said, told := &kept{most: maxAnswer, over: cancel}, &kept{most: maxErrors}
+	said, told := &capped.Buffer{Most: maxAnswer, Over: cancel}, &capped.Buffer{Most: maxErrors}
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.Env, "/", in, said, told, endGrace
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	err := cmd.Run()
 	what := "limactl " + args[0]
 	switch {
-	case said.full:
+	case said.Full():
 		return nil, fmt.Errorf("%s said more than %d bytes", what, maxAnswer)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, &advice.Error{Err: fmt.Errorf("%s took longer than %s", what, limit), Hint: "see `limactl list` and the files of the machine"}
 	case err != nil:
-		return nil, explain(what, err, told.text())
+		return nil, explain(what, err, told.Text())
 	}
-	return said.data.Bytes(), nil
+	return said.Bytes(), nil
 }
-
-// kept keeps the first bytes that are written, and calls over when there are more. It embeds
-// no buffer, whose ReadFrom would take all that comes.
-type kept struct {
-	data bytes.Buffer
-	most int
-	over func()
-	full bool
-}
-
-func (k *kept) Write(data []byte) (int, error) {
-	room := k.most - k.data.Len()
-	if len(data) > room {
-		k.full = true
-		if k.over != nil {
-			k.over()
-		}
-	}
-	k.data.Write(data[:min(len(data), room)])
-	return len(data), nil
-}
-
-func (k *kept) text() string { return strings.ToValidUTF8(k.data.String(), "?") }
 
 // explain says what failed, with the fix where there is a known one.
 func explain(what string, err error, told string) error {

@@ -138,7 +138,7 @@ func carries(w Wish) error {
 	return &advice.Error{Err: fmt.Errorf("backend lima: %s", strings.Join(not, "; ")), Hint: strings.Join(slices.Compact(right), "; ")}
 }
 
-// firstVariable is one that somebody asks for, "" for none: defaults are left out silently.
+// firstVariable is one that flags or files ask for, "" for none: defaults are left out silently.
 func firstVariable(w Wish) (name string) {
 	for n, v := range w.Variables.Set {
 		if v.Source.Layer != policy.LayerDefault && (name == "" || n < name) {

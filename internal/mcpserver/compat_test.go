@@ -105,8 +105,8 @@ func TestSeedParameters(t *testing.T) {
 	}
 }
 
-// nobody is a caller for whom there are no workspaces and no profiles.
-func nobody(t *testing.T) *op.Caller {
+// strangerCaller is a caller without workspaces and profiles.
+func strangerCaller(t *testing.T) *op.Caller {
 	dir := t.TempDir()
 	return &op.Caller{
 		Dir: dir, Environ: []string{"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "XDG_STATE_HOME=" + dir},
@@ -116,7 +116,7 @@ func nobody(t *testing.T) *op.Caller {
 
 // TestSeedMeanings: what is said in their words means the same in ours.
 func TestSeedMeanings(t *testing.T) {
-	c := &call{server: &Server{opts: Options{Workspace: "own", Caller: nobody(t)}}, tool: &Tool{Name: "t", In: &jsonschema.Schema{}}}
+	c := &call{server: &Server{opts: Options{Workspace: "own", Caller: strangerCaller(t)}}, tool: &Tool{Name: "t", In: &jsonschema.Schema{}}}
 	for _, one := range []struct {
 		by       adapter
 		in, want string

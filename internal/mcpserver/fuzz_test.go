@@ -27,7 +27,7 @@ func FuzzConversation(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, said string) {
-		s, err := New(Options{Project: "/nonexistent", Caller: nobody(t), Log: io.Discard})
+		s, err := New(Options{Project: "/nonexistent", Caller: strangerCaller(t), Log: io.Discard})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func TestForProgram(t *testing.T) {
 	}
 }
 
-// TestCall: an operation whose caller waits no more goes on to its end, and a panic in one is
+// TestCall: an operation goes on to its end when its caller waits no more, and a panic in one is
 // an error of it.
 func TestCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

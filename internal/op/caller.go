@@ -37,7 +37,7 @@ type Caller struct {
 	Ceilings func() ([]config.CeilingText, error)
 
 	// Notice is told what stands beside an answer, such as a step that was interrupted, as
-	// one line that a terminal may show. Where it is nil nobody is told.
+	// one line that a terminal may show. Where it is nil, nothing is told.
 	Notice func(text string)
 }
 

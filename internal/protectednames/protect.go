@@ -21,7 +21,7 @@ import (
 	"carrel/internal/protect"
 )
 
-// Risky reports whether a file below the project makes somebody run code later.
+// Risky reports whether a file below the project makes programs outside run code later.
 func Risky(rel string) bool {
 	_, level := protect.Name(strings.TrimPrefix(rel, "/"), false)
 	return level > protect.None

@@ -22,7 +22,7 @@ const SendTime = 5 * time.Second
 // ErrLine is the error of a longer line.
 var ErrLine = fmt.Errorf("a line of more than %d bytes", MaxLine)
 
-// errEnded stands for the errors of a connection whose other end is gone.
+// errEnded stands for the errors of a connection with the other end gone.
 var errEnded = errors.New("it has ended")
 
 // State is the directory of everything that is kept, "" for none: $XDG_STATE_HOME/carrel,

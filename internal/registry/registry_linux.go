@@ -17,7 +17,7 @@ import (
 const atWorkingDirectory = -100
 
 // Above opens the directory that a place of the registry lies in: this user's own, that
-// nobody else writes.
+// no other user writes.
 func Above(place string) (*os.File, error) {
 	return openOwn(atWorkingDirectory, path.Dir(place), path.Dir(place), 0o022)
 }

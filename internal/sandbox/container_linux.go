@@ -17,7 +17,7 @@ const containerTime = 90 * time.Second
 // answerTime bounds how long its first process may take after that.
 const answerTime = 15 * time.Second
 
-// startInContainer has a container started whose first process is our stage, which
+// startInContainer has a container started with our stage as its first process, which
 // answers over a socket in a directory that both have.
 func startInContainer(p *Plan) *Stage {
 	s := &Stage{engine: EngineContainer, newNet: p.NewNet}

@@ -47,7 +47,7 @@ type report struct {
 }
 
 // DetachArg0 is the name under which this program starts a supervisor and ends: who has
-// wanted the workspace is not its parent, and whoever ends that one's children leaves it.
+// wanted the workspace is not its parent, and the end of that one's children leaves it.
 const DetachArg0 = "carrel-detached-start"
 
 // StartDesk starts this program once more, in a session of its own, as the supervisor

@@ -125,7 +125,7 @@ func futex(word *uint32, operation int, value uint32) {
 	syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), uintptr(operation), uintptr(value), 0, 0, 0)
 }
 
-// named has the thread make a call whose second argument is a path.
+// named has the thread make a call that has a path as its second argument.
 func (t *thread) named(nr uintptr, dir int, path string, rest ...uintptr) (int, error) {
 	if strings.IndexByte(path, 0) >= 0 {
 		return 0, unix.EINVAL

@@ -103,7 +103,7 @@ func (a *at) build(ctx context.Context, name string, f *buildFlags) error {
 	return a.tell(found, false)
 }
 
-// builds says what has to be built, from whose Dockerfile.
+// builds says what has to be built, and from which Dockerfile.
 func (a *at) builds(w *container.Workplace, agent string, f *buildFlags, like container.Build) ([]container.Build, error) {
 	file, context := f.file, f.context
 	if own := userFile(a.env, container.UserDockerfile); file == "" && !f.builtin {

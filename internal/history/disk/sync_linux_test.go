@@ -38,7 +38,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTogetherWatched: whoever looks on sees one after the other, up to the first error.
+// TestTogetherWatched: an observer sees one after the other, up to the first error.
 func TestTogetherWatched(t *testing.T) {
 	Synced = func(int, bool) {}
 	defer func() { Synced = nil }()

@@ -69,7 +69,7 @@ func (w *Writer) bringJournal(before []func() error) error {
 }
 
 // objectSyncs gives what brings objects and their names to the disk, in any order. Those that
-// are links too: nobody says that what is linked has ever been there.
+// are links too: no sync says that what is linked has ever been there.
 func (w *Writer) objectSyncs(objects []uint64) ([]func() error, error) {
 	if len(objects) == 0 {
 		return nil, nil

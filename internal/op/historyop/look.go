@@ -1,13 +1,13 @@
 package historyop
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/capped"
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 	"carrel/internal/op"
@@ -202,26 +202,12 @@ type Diffed struct {
 
 // DiffText is Diff for a program. What is longer than op.MaxAnswer is refused.
 func DiffText(c *op.Caller, in DiffRequest) (Diffed, error) {
-	var text limited
+	text := capped.Buffer{Most: op.MaxAnswer}
 	left, err := Diff(c, in, &text)
-	if err == nil && text.over {
+	if err == nil && text.Full() {
 		err = fmt.Errorf("carrel diff gave more than %d bytes", op.MaxAnswer)
 	}
-	return Diffed{text.String(), left}, err
-}
-
-// limited keeps the first bytes.
-type limited struct {
-	bytes.Buffer
-	over bool
-}
-
-// Write implements [io.Writer].
-func (l *limited) Write(b []byte) (int, error) {
-	room := op.MaxAnswer - l.Len()
-	l.over = l.over || len(b) > room
-	l.Buffer.Write(b[:min(len(b), room)])
-	return len(b), nil
+	return Diffed{string(text.Bytes()), left}, err
 }
 
 // diffSteps finds the steps that are asked for, oldest first.

@@ -164,7 +164,7 @@ func newestOr(h *projecthistory.History, names []string) (*steplog.Step, error) 
 	return nil, fmt.Errorf("no steps in %s", show.QuoteIf(h.Project))
 }
 
-// Numbered finds a step by its number, as somebody wrote it.
+// Numbered finds a step by its number, as the caller wrote it.
 func Numbered(h *projecthistory.History, name string) (*steplog.Step, error) {
 	n, err := strconv.ParseUint(name, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {

@@ -24,7 +24,7 @@ type UndoRequest struct {
 	Of
 	Redo     bool     // the newest undos are what is taken back
 	Count    int      // how many, the newest first; 0 where it is not said, which is one
-	Word     string   // Count as somebody wrote it, for an error; "" where nobody did
+	Word     string   // Count as the caller wrote it, for an error; "" without
 	Step     string   // this one; "" for none. Not with Count or To
 	To       string   // all after this one; "" for none
 	Paths    []string // only these paths and what is in them
