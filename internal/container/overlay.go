@@ -2,10 +2,12 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -67,10 +69,16 @@ func (e *Engine) Running(ctx context.Context) ([]string, error) {
 	return idsOf(said)
 }
 
-// CopyIn puts programs into a running container.
+// ErrEnded is of a container that ended before something was done in it.
+var ErrEnded = errors.New("the container has ended meanwhile")
+
+// CopyIn puts programs into a running container. One that ends meanwhile is [ErrEnded].
 func (e *Engine) CopyIn(ctx context.Context, id string, programs []string) error {
 	for _, p := range programs {
 		if _, err := e.Do(ctx, Call{Args: []string{"cp", p, id + ":" + guestPrograms + "/" + filepath.Base(p)}, Time: probeTime}); err != nil {
+			if ids, e := e.Running(ctx); e == nil && !slices.Contains(ids, id) {
+				return ErrEnded
+			}
 			return err
 		}
 	}

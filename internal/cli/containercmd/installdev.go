@@ -89,6 +89,7 @@ func (a *at) installDev(ctx context.Context, f *installFlags) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.Is(err, container.ErrEnded): // the next start takes the image
 		case err != nil:
 			failed++
 			fmt.Fprintf(a.env.Err, "carrel: %s stays as it is: %s\n", show.OneLine(g.name), show.OneLine(err.Error()))
