@@ -58,7 +58,7 @@ func (f *fileLists) emit() {
 	for _, l := range f.hidden {
 		f.denial(l, false)
 	}
-	var shown []string
+	var shown, written []string
 	for _, l := range f.allowRead {
 		if place, ok := f.granted(l); ok {
 			f.grant(place, policyfile.Read)
@@ -66,8 +66,13 @@ func (f *fileLists) emit() {
 		}
 	}
 	for _, l := range f.allowWrite {
-		if place, ok := f.granted(l); ok && f.mayShow(l, place, shown) {
-			f.writable(l, place)
+		if place, ok := f.granted(l); ok && f.mayShow(l, place, shown) && f.writable(l, place) {
+			written = append(written, place)
+		}
+	}
+	for _, place := range shown { // the deeper rule decides, and may not take away what the other grants
+		if deepest(written, place) != "" {
+			f.grant(place, policyfile.Write)
 		}
 	}
 	for _, l := range f.denyWrite {
@@ -180,8 +185,9 @@ func deepest(places []string, place string) string {
 	return out
 }
 
-// writable adds what may be written, with the names that stay as they are.
-func (f *fileLists) writable(l listed, place string) {
+// writable adds what may be written, with the names that stay as they are, and says whether
+// it did.
+func (f *fileLists) writable(l listed, place string) bool {
 	guards := slices.Concat(f.guards, guardedFiles)
 	if !f.gitConfig {
 		guards = append(guards, guardedGit...)
@@ -189,7 +195,7 @@ func (f *fileLists) writable(l listed, place string) {
 	for _, g := range guards {
 		if strings.Contains(place+"/", "/"+g+"/") {
 			f.left(l.node, l.key, "%q: %s is protected whatever is allowed", l.text, g)
-			return
+			return false
 		}
 	}
 	f.grant(place, policyfile.Write)
@@ -200,4 +206,5 @@ func (f *fileLists) writable(l listed, place string) {
 			f.rule(policyfile.Rule{Glob: base + "/" + name, Access: policyfile.Protect})
 		}
 	}
+	return true
 }

@@ -20,10 +20,18 @@ func Mount(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening /dev/fuse: %w", err)
 	}
-	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,default_permissions,allow_other", fd, os.Getuid(), os.Getgid())
-	if err := unix.Mount(FSType, dir, "fuse."+FSType, unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+	if err := MountOpened(fd, dir); err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("mounting on %s: %w", dir, err)
+		return nil, err
 	}
 	return os.NewFile(uintptr(fd), "/dev/fuse"), nil
+}
+
+// MountOpened is Mount with /dev/fuse opened before. The kernel wants that in one user namespace.
+func MountOpened(device int, dir string) error {
+	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,default_permissions,allow_other", device, os.Getuid(), os.Getgid())
+	if err := unix.Mount(FSType, dir, "fuse."+FSType, unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return fmt.Errorf("mounting on %s: %w", dir, err)
+	}
+	return nil
 }

@@ -1,9 +1,8 @@
-// Package inside is what our own binary does when a program inside the walls
-// starts it by the name of a helper: xdg-open, open, a browser, one of the
-// programs that copy and paste, xclip, xsel, wl-copy and wl-paste, one that plays
-// sounds, afplay, paplay and their like, notify-send, or one that stands for a
-// credential of the person outside, for git and gh. It asks the
-// supervisor over the workspace's socket and tells the truth in its exit status.
+// Package inside is what our own binary does when a program inside the walls starts it by the
+// name of a helper: xdg-open, open, a browser, or notify-send. The programs that copy and paste
+// are helpers, too (xclip, xsel, wl-copy and wl-paste), and those that play sounds (afplay,
+// paplay and their like). For git and gh one stands for a credential of the person outside. It
+// asks the supervisor over the workspace's socket and tells the truth in its exit status.
 //
 // It runs as untrusted as any command inside: whatever it sends, the supervisor
 // checks. It imports nothing of this module, so that it starts fast.

@@ -18,19 +18,20 @@ var errAlone = errors.New("to be decided while nothing else changes")
 // act is one request that changes something, while what it looked at stays so.
 type act struct {
 	s       *Server
-	alone   bool // nothing else changes meanwhile
-	decides bool // and that was asked for, see broker.Verdict.Alone
+	by      uint32 // see Config.Labels
+	alone   bool   // nothing else changes meanwhile
+	decides bool   // and that was asked for, see broker.Verdict.Alone
 	wait    func(func())
 }
 
 // acting runs a request that changes something: alone where it can bring anything anywhere,
-// or where a decision asks for that.
-func (s *Server) acting(alone bool, do func(a *act) error) fuse.Status {
+// or where a decision asks for that. by is who asks, as the request says.
+func (s *Server) acting(by uint32, alone bool, do func(a *act) error) fuse.Status {
 	err := error(unix.ESTALE)
 	for n := 0; errors.Is(err, unix.ESTALE) && n < maxRaces; n++ {
-		err = s.locked(&act{s: s, alone: alone}, do)
+		err = s.locked(&act{s: s, by: by, alone: alone}, do)
 		if err == errAlone {
-			err = s.locked(&act{s: s, alone: true, decides: true}, do)
+			err = s.locked(&act{s: s, by: by, alone: true, decides: true}, do)
 		}
 	}
 	return status(err)
@@ -88,6 +89,9 @@ func (a *act) decide(ch *broker.Change) (broker.Verdict, error) {
 // carryOut records and makes a change that has been decided.
 func (a *act) carryOut(ch *broker.Change, do func() error) error {
 	ch.Wait = a.wait
+	if a.s.config.Labels {
+		ch.Label = uint64(a.by)
+	}
 	if err := a.s.config.Recorder.Before(ch); err != nil {
 		var e unix.Errno
 		if errors.As(err, &e) {
@@ -122,6 +126,14 @@ func (s *Server) mayRead(p *place) error {
 		s.config.Refused(&ch, v)
 	}
 	return unix.EACCES
+}
+
+// standIn is what is shown of a file in place of its content, nil for its content.
+func (s *Server) standIn(path string) []byte {
+	if path == "" || s.config.StandIn == nil {
+		return nil
+	}
+	return s.config.StandIn(path)
 }
 
 func (s *Server) masked(path string) bool {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -30,7 +31,10 @@ const relayEnv = "CARREL_TEST_RELAY"
 
 func TestMain(m *testing.M) {
 	if place := os.Getenv(relayEnv); place != "" {
-		if err := fuserelay.Run(os.Stdin, os.Stdout, []string{place}, func() { fmt.Fprintln(os.Stderr, "ready") }); err != nil {
+		if err := fuserelay.Run(os.Stdin, os.Stdout, []fuserelay.Place{{From: "0", To: place}}, func() error {
+			_, err := fmt.Fprintln(os.Stderr, "ready")
+			return err
+		}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -54,11 +58,12 @@ var transports = []string{"mount", "stream"}
 type desk struct {
 	root, state string
 	server      *Server
-	keeper      *steps.Recorder
-	judge       *guard.Decider
+	recorder    *steps.Recorder
+	judge       *guard.Guard
 	masked      func(path string) bool
 	mu          sync.Mutex
 	refused     []string
+	asked       [64]atomic.Int64 // requests, by what they are
 	inside      chan func()
 	ended       chan error
 	stop        func()
@@ -96,7 +101,7 @@ func newDesk(t *testing.T, transport string, layers ...policy.Layer) *desk {
 	}
 	defer unix.Close(fd)
 	d.server, err = New(Config{
-		Roots: []Root{{d.root, fd}}, Decider: d.judge, Recorder: recorder{d}, Masked: func(path string) bool { return d.masked(path) },
+		Roots: []Root{{Path: d.root, FD: fd}}, Decider: d.judge, Recorder: recorder{d}, Masked: func(path string) bool { return d.masked(path) },
 		Refused: func(ch *broker.Change, v broker.Verdict) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -118,17 +123,44 @@ func newDesk(t *testing.T, transport string, layers ...policy.Layer) *desk {
 			t.Errorf("serving: %v", err)
 		}
 		d.server.Close()
-		_ = d.keeper.Close(0)
+		_ = d.recorder.Close(0)
 	})
 	return d
 }
 
-// recorder tells history and decider, as a session does.
+// counted counts the requests that come.
+type counted struct {
+	Conn
+	d *desk
+}
+
+func (c *counted) Read(buf []byte) (int, error) {
+	n, err := c.Conn.Read(buf)
+	if r, bad := parse(buf[:max(n, 0)]); err == nil && bad == nil {
+		c.d.asked[r.op%uint32(len(c.d.asked))].Add(1)
+	}
+	return n, err
+}
+
+// requests gives how many came since it was last asked, of the kinds that take time.
+func (d *desk) requests() (all int64, kinds string) {
+	for op := range d.asked {
+		n := d.asked[op].Swap(0)
+		if n == 0 || op == opForget || op == opBatchForget {
+			continue
+		}
+		all += n
+		kinds += fmt.Sprintf(" %d:%d", op, n)
+	}
+	return all, kinds
+}
+
+// recorder tells history and guard, as a session does.
 type recorder struct{ *desk }
 
-func (r recorder) Before(ch *broker.Change) error { return r.keeper.Before(ch) }
+func (r recorder) Before(ch *broker.Change) error { return r.recorder.Before(ch) }
 func (r recorder) After(ch *broker.Change, err error) {
-	r.keeper.After(ch, err)
+	r.recorder.After(ch, err)
 	if err == nil {
 		r.judge.Made(ch)
 	}
@@ -148,7 +180,7 @@ func (d *desk) decided(t *testing.T, layers []policy.Layer) {
 func (d *desk) open(t *testing.T) {
 	t.Helper()
 	var err error
-	d.keeper, err = steps.Open(steps.Options{
+	d.recorder, err = steps.Open(steps.Options{
 		Dir: d.state, Stage: os.Getpid(), Roots: []string{d.root}, Run: journal.Begin{Kind: journal.StepRun, Run: "run"}, Granted: true,
 		Safeguards: config.Safeguards{}, Limits: history.DefaultLimits(),
 		Begun: func() {}, Used: func() {}, Interrupted: func([]uint64) {}, Note: t.Logf,
@@ -174,7 +206,7 @@ func (d *desk) mount(t *testing.T) {
 			device, err = fuserelay.Mount(point)
 		}
 		if err == nil {
-			go func() { d.ended <- d.server.Serve(Device(int(device.Fd()))) }()
+			go func() { d.ended <- d.server.Serve(&counted{Device(int(device.Fd())), d}) }()
 			err = unix.Mount(point+"/0", d.root, "", unix.MS_BIND, "")
 		}
 		d.stop = func() {}
@@ -209,7 +241,7 @@ func (d *desk) relay(t *testing.T) {
 	if err := errors.Join(err1, err2, err3, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
-	go func() { d.ended <- d.server.Serve(Stream(out, in)) }()
+	go func() { d.ended <- d.server.Serve(&counted{Stream(out, in), d}) }()
 	buf := make([]byte, 200)
 	if n, err := said.Read(buf); string(buf[:n]) != "ready\n" {
 		t.Fatalf("the relay: %s%v", buf[:n], err)
@@ -275,7 +307,7 @@ func (d *desk) must(t *testing.T, script string) string {
 // endStep ends what was one run, and begins another.
 func (d *desk) endStep(t *testing.T) {
 	t.Helper()
-	if err := d.keeper.Close(0); err != nil {
+	if err := d.recorder.Close(0); err != nil {
 		t.Fatal(err)
 	}
 	d.open(t)
@@ -284,7 +316,7 @@ func (d *desk) endStep(t *testing.T) {
 // undo takes all steps back that are not undone, the newest first, or only the newest.
 func (d *desk) undo(t *testing.T, all bool) {
 	t.Helper()
-	if err := d.keeper.Close(0); err != nil {
+	if err := d.recorder.Close(0); err != nil {
 		t.Fatal(err)
 	}
 	defer d.open(t)

@@ -24,6 +24,9 @@ func (s dirCalls) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	if err != nil {
 		return status(err)
 	}
+	if d.kept {
+		out.OpenFlags |= fuse.FOPEN_KEEP_CACHE | fuse.FOPEN_CACHE_DIR
+	}
 	return status(s.hand(&handle{fd: fd, node: n, dir: true}, out))
 }
 
@@ -60,6 +63,10 @@ func (s dirCalls) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntry
 			e, length := direntry(rest)
 			if length == 0 {
 				return fuse.EIO
+			}
+			if here := e.Name == "." || e.Name == ".."; !here && !h.node.root.serves(e.Name) {
+				rest = rest[length:]
+				continue
 			}
 			if !out.AddDirEntry(e) {
 				return fuse.OK

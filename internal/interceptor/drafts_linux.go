@@ -96,10 +96,7 @@ func (t *drafts) begin(d *draft) (err error) {
 	if err != nil {
 		return unix.EFBIG
 	}
-	if d.text, err = unix.MemfdCreate("carrel", unix.MFD_CLOEXEC); err != nil {
-		return err
-	}
-	if _, err = unix.Pwrite(d.text, text, 0); err != nil {
+	if d.text, err = inMemory(text); err != nil {
 		return err
 	}
 	if err = judged.SetModified(d.text, d.was); err != nil {
@@ -115,6 +112,19 @@ func (t *drafts) begin(d *draft) (err error) {
 	}
 	t.of[d.is] = d
 	return nil
+}
+
+// inMemory makes a file that is nowhere but in memory.
+func inMemory(text []byte) (int, error) {
+	fd, err := unix.MemfdCreate("carrel", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	if _, err := unix.Pwrite(fd, text, 0); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // draft opens what is judged for writing. made says that the change makes the file.
@@ -205,7 +215,7 @@ func (s *Server) flushed(number uint64) fuse.Status {
 	if h.draft == nil {
 		return fuse.OK
 	}
-	return s.acting(true, func(*act) error {
+	return s.acting(0, true, func(*act) error {
 		if h.draft.settle(false) != nil {
 			return unix.EACCES // told when no writer goes on
 		}
@@ -215,7 +225,7 @@ func (s *Server) flushed(number uint64) fuse.Status {
 
 // released ends the draft of a handle if it was the last that could write to it.
 func (s *Server) released(d *draft) {
-	s.acting(true, func(a *act) error {
+	s.acting(0, true, func(a *act) error {
 		s.drafts.mu.Lock()
 		d.writers--
 		last := d.writers == 0
@@ -233,6 +243,7 @@ func (s *Server) released(d *draft) {
 // end ends a draft: what was written is in the file then, or was refused.
 func (a *act) end(d *draft) {
 	defer d.close()
+	defer a.s.forgotten(d.is)
 	if err := d.settle(true); err != nil {
 		d.takeBack()
 		v := d.verdict

@@ -130,7 +130,7 @@ func (s fileCalls) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) f
 	if !writes(in.Flags) {
 		return status(s.openForReading(n, in.Flags, out))
 	}
-	return s.acting(false, func(a *act) error {
+	return s.acting(in.Pid, false, func(a *act) error {
 		p, err := s.placeOf(n)
 		if err != nil {
 			return err
@@ -152,6 +152,16 @@ func (s fileCalls) openForReading(n *node, flags uint32, out *fuse.OpenOut) erro
 	if err := s.mayRead(p); err != nil {
 		return err
 	}
+	if p.kept {
+		out.OpenFlags |= fuse.FOPEN_KEEP_CACHE
+	}
+	if text := s.standIn(p.path); text != nil {
+		fd, err := inMemory(text)
+		if err != nil {
+			return err
+		}
+		return s.hand(&handle{fd: fd, node: n}, out)
+	}
 	h, err := s.drafts.handle(n, n.is, false)
 	if err == nil && h == nil {
 		h = &handle{node: n}
@@ -165,6 +175,9 @@ func (s fileCalls) openForReading(n *node, flags uint32, out *fuse.OpenOut) erro
 
 func (a *act) openForWriting(n *node, p *place, flags uint32, out *fuse.OpenOut) error {
 	ch := p.changeOf(broker.OpOpen)
+	if a.s.standIn(p.path) != nil { // a draft of it would have its content
+		return a.refuse(&ch, broker.Verdict{Rule: "a part of its content is hidden: it cannot be written in place", Source: "built in"})
+	}
 	v, err := a.decide(&ch)
 	if err != nil {
 		return err
@@ -202,6 +215,9 @@ func (s *Server) hand(h *handle, out *fuse.OpenOut) error {
 			s.drafts.mu.Unlock()
 		}
 	}
+	if h.draft == nil {
+		out.OpenFlags |= fuse.FOPEN_NOFLUSH // a close says nothing that the end does not
+	}
 	return err
 }
 
@@ -210,7 +226,7 @@ func (s fileCalls) Create(_ <-chan struct{}, in *fuse.CreateIn, called string, o
 	if in.Flags&unix.O_ACCMODE == unix.O_ACCMODE {
 		return fuse.EINVAL
 	}
-	return s.acting(false, func(a *act) error {
+	return s.acting(in.Pid, false, func(a *act) error {
 		p, err := s.at(in.NodeId, called)
 		if err != nil {
 			return err
@@ -311,6 +327,7 @@ func (a *act) openMade(p *place, in *fuse.CreateIn, out *fuse.CreateOut) error {
 // handMade gives a file that was just made to the other side. It is the one that is open:
 // the name may be another's by now.
 func (a *act) handMade(p *place, fd int, writes bool, out *fuse.CreateOut) error {
+	p.looked = a.s.watch.looks.Load()
 	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, seen, &p.st)
 	if err == nil {
 		err = a.s.enter(p, &out.EntryOut)
@@ -344,7 +361,7 @@ func (s fileCalls) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.Re
 
 // writing runs what writes to an open file up to a place, unless the workspace is held.
 func (s fileCalls) writing(number, end uint64, do func(h *handle) error) fuse.Status {
-	return s.acting(false, func(*act) error {
+	return s.acting(0, false, func(*act) error {
 		h, done, err := s.opened.use(number, false)
 		if err != nil {
 			return err

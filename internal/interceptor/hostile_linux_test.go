@@ -22,8 +22,8 @@ func (allows) Decide(*broker.Change) broker.Verdict { return broker.Verdict{Allo
 func (allows) Before(*broker.Change) error          { return nil }
 func (allows) After(*broker.Change, error)          {}
 
-// bareServer serves a new directory with a file and a directory.
-func bareServer(t testing.TB) (s *Server, root string) {
+// bareServer serves a new directory with a file and a directory, or what has some names of it alone.
+func bareServer(t testing.TB, names ...string) (s *Server, root string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -43,7 +43,7 @@ func bareServer(t testing.TB) (s *Server, root string) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	s, err = New(Config{Roots: []Root{{root, fd}}, Decider: allows{}, Recorder: allows{}})
+	s, err = New(Config{Roots: []Root{{Path: root, FD: fd, Names: names}}, Decider: allows{}, Recorder: allows{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +96,66 @@ func (p *peer) node(in uint64, name string) uint64 {
 		return binary.NativeEndian.Uint64(body)
 	}
 	return 0
+}
+
+// TestOnlySomeFilesAreServed: where only some files of a directory are served, nothing else there has a name.
+func TestOnlySomeFilesAreServed(t *testing.T) {
+	s, root := bareServer(t, "file")
+	s.config.Masked = func(path string) bool { return path != root+"/file" }
+	p := newPeer(s)
+	top := p.node(topNode, "0")
+	if top == 0 || p.node(top, "file") == 0 {
+		t.Fatal("the file is not served")
+	}
+	for _, name := range []string{"dir", "etc", "absent"} {
+		if e, _ := p.say(opLookup, top, append([]byte(name), 0)); e != unix.EACCES {
+			t.Errorf("%s: %v", name, e)
+		}
+		if e, _ := p.say(9, top, append(append(numbers(0o755, 0), name...), 0)); e != unix.EACCES { // mkdir
+			t.Errorf("mkdir %s: %v", name, e)
+		}
+	}
+	e, body := p.say(27, top, numbers(0, 0)) // opendir
+	if e != 0 {
+		t.Fatal(e)
+	}
+	read := binary.NativeEndian.AppendUint64(nil, binary.NativeEndian.Uint64(body))
+	_, body = p.say(28, top, append(append(read, make([]byte, 8)...), numbers(4096, 0, 0, 0, 0, 0)...)) // readdir
+	if text := string(body); !strings.Contains(text, "file") || strings.Contains(text, "dir") || strings.Contains(text, "etc") {
+		t.Errorf("it lists %q", text)
+	}
+}
+
+// TestStandIn: of a file for which another content stands nothing else is read, and nothing is written.
+func TestStandIn(t *testing.T) {
+	s, root := bareServer(t)
+	s.config.StandIn = func(path string) []byte {
+		if path == root+"/file" {
+			return []byte("stands")
+		}
+		return nil
+	}
+	p := newPeer(s)
+	n := p.node(topNode, "0")
+	_, entry := p.say(opLookup, n, []byte("file\x00"))
+	if size := binary.NativeEndian.Uint64(entry[40+8:]); size != 6 {
+		t.Errorf("it has %d bytes, want 6", size)
+	}
+	file := binary.NativeEndian.Uint64(entry)
+	for flags, want := range map[uint32]unix.Errno{unix.O_RDONLY: 0, unix.O_WRONLY: unix.EACCES, unix.O_RDWR: unix.EACCES} {
+		e, body := p.say(14, file, numbers(flags, 0))
+		if e != want {
+			t.Errorf("open with %#x: %v, want %v", flags, e, want)
+		}
+		if e != 0 {
+			continue
+		}
+		fh := binary.NativeEndian.Uint64(body)
+		read := numbers(uint32(fh), 0, 0, 0, 100, 0, 0, 0, 0, 0)
+		if e, text := p.say(opRead, file, read); e != 0 || string(text) != "stands" {
+			t.Errorf("read: %v %q", e, text)
+		}
+	}
 }
 
 // TestNamesStayBeneathTheRoot: no name and no number leads out of a root.

@@ -11,6 +11,12 @@ import (
 const (
 	opLookup      = 1
 	opForget      = 2
+	opGetattr     = 3
+	opSetattr     = 4
+	opSymlink     = 6
+	opMknod       = 8
+	opMkdir       = 9
+	opLink        = 13
 	opWrite       = 16
 	opSetxattr    = 21
 	opGetxattr    = 22
@@ -18,6 +24,7 @@ const (
 	opRead        = 15
 	opInit        = 26
 	opReaddir     = 28
+	opCreate      = 35
 	opInterrupt   = 36
 	opDestroy     = 38
 	opNotifyReply = 41
@@ -36,12 +43,12 @@ const (
 type shape struct{ size, names int }
 
 var shapes = map[uint32]shape{
-	opLookup: {0, 1}, opForget: {8, 0}, 3: {16, 0} /* getattr */, 4: {88, 0} /* setattr */, 5: {0, 0}, /* readlink */
-	6: {0, 2} /* symlink */, 8: {16, 1} /* mknod */, 9: {8, 1} /* mkdir */, 10: {0, 1} /* unlink */, 11: {0, 1}, /* rmdir */
-	12: {8, 2} /* rename */, 13: {8, 1} /* link */, 14: {8, 0} /* open */, opRead: {40, 0}, opWrite: {40, 0},
+	opLookup: {0, 1}, opForget: {8, 0}, opGetattr: {16, 0}, opSetattr: {88, 0}, 5: {0, 0}, /* readlink */
+	opSymlink: {0, 2}, opMknod: {16, 1}, opMkdir: {8, 1}, 10: {0, 1} /* unlink */, 11: {0, 1}, /* rmdir */
+	12: {8, 2} /* rename */, opLink: {8, 1}, 14: {8, 0} /* open */, opRead: {40, 0}, opWrite: {40, 0},
 	17: {0, 0} /* statfs */, 18: {24, 0} /* release */, 20: {16, 0} /* fsync */, opSetxattr: {8, 1}, opGetxattr: {8, 1},
 	opListxattr: {8, 0}, 24: {0, 1} /* removexattr */, 25: {24, 0} /* flush */, opInit: {16, 0}, 27: {8, 0}, /* opendir */
-	opReaddir: {40, 0}, 29: {24, 0} /* releasedir */, 30: {16, 0} /* fsyncdir */, 35: {16, 1}, /* create */
+	opReaddir: {40, 0}, 29: {24, 0} /* releasedir */, 30: {16, 0} /* fsyncdir */, opCreate: {16, 1},
 	opInterrupt: {8, 0}, opDestroy: {0, 0}, opBatchForget: {8, 0}, 43: {32, 0}, /* fallocate */
 	45: {16, 2} /* rename2 */, 46: {24, 0} /* lseek */, 47: {56, 0}, /* copy_file_range */
 }

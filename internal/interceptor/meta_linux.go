@@ -20,12 +20,15 @@ const (
 // attributes are what the other side is told of an object. What is masked has a type alone.
 func (s *Server) attributes(path string, st *unix.Statx_t, out *fuse.Attr) {
 	*out = fuse.Attr{
-		Ino: st.Ino, Size: st.Size, Blocks: st.Blocks, Mode: uint32(st.Mode), Nlink: st.Nlink, Blksize: st.Blksize,
+		Ino: st.Ino, Size: st.Size, Blocks: st.Blocks, Mode: s.mode(st), Nlink: st.Nlink, Blksize: st.Blksize,
 		Atime: uint64(st.Atime.Sec), Mtime: uint64(st.Mtime.Sec), Ctime: uint64(st.Ctime.Sec),
 		Atimensec: st.Atime.Nsec, Mtimensec: st.Mtime.Nsec, Ctimensec: st.Ctime.Nsec,
 		Owner: s.shown(st.Uid, st.Gid), Rdev: uint32(unix.Mkdev(st.Rdev_major, st.Rdev_minor)),
 	}
 	s.drafts.show(inodeOf(st), out)
+	if text := s.standIn(path); text != nil {
+		out.Size = uint64(len(text))
+	}
 	if s.masked(path) {
 		*out = fuse.Attr{Ino: st.Ino, Mode: uint32(st.Mode) & unix.S_IFMT, Nlink: 1, Owner: out.Owner}
 	}
@@ -51,6 +54,9 @@ func (s metaCalls) look(n *node, out *fuse.AttrOut) error {
 	}
 	defer p.done()
 	s.attributes(p.path, &p.st, &out.Attr)
+	if s.remembered(n, p) {
+		out.SetTimeout(p.valid(attrValid))
+	}
 	return nil
 }
 
@@ -104,7 +110,7 @@ func (s metaCalls) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.Attr
 	}
 	if in.Valid&fuse.FATTR_MODE != 0 {
 		ch := broker.Change{Op: broker.OpChmod, Hides: in.Mode&unix.S_IRUSR == 0, Mode: in.Mode & 0o7777}
-		code := s.alter(n, ch, func(fd int, st *unix.Statx_t) error { return alterMode(fd, st, in.Mode&0o7777) })
+		code := s.alter(in.Pid, n, ch, func(fd int, st *unix.Statx_t) error { return alterMode(fd, st, in.Mode&0o7777) })
 		if code != fuse.OK {
 			return code
 		}
@@ -116,7 +122,7 @@ func (s metaCalls) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.Attr
 	}
 	if in.Valid&(fuse.FATTR_ATIME|fuse.FATTR_MTIME|fuse.FATTR_ATIME_NOW|fuse.FATTR_MTIME_NOW) != 0 {
 		ch, times := broker.Change{Op: broker.OpUtimes}, timesOf(in)
-		code := s.alter(n, ch, func(fd int, _ *unix.Statx_t) error { return unix.UtimesNanoAt(fd, "", times, unix.AT_EMPTY_PATH) })
+		code := s.alter(in.Pid, n, ch, func(fd int, _ *unix.Statx_t) error { return unix.UtimesNanoAt(fd, "", times, unix.AT_EMPTY_PATH) })
 		if code != fuse.OK {
 			return code
 		}
@@ -131,7 +137,7 @@ func (s metaCalls) truncate(n *node, in *fuse.SetAttrIn) fuse.Status {
 	if in.Valid&fuse.FATTR_FH != 0 { // it was decided when it was opened
 		return fileCalls(s).writing(in.Fh, in.Size, func(h *handle) error { return unix.Ftruncate(h.fd, int64(in.Size)) })
 	}
-	return s.acting(false, func(a *act) error {
+	return s.acting(in.Pid, false, func(a *act) error {
 		p, err := s.placeOf(n)
 		if err == unix.ESTALE {
 			if h, done := s.opened.of(n, true); h != nil {
@@ -158,8 +164,8 @@ func (s metaCalls) truncate(n *node, in *fuse.SetAttrIn) fuse.Status {
 }
 
 // alter changes metadata of a node.
-func (s metaCalls) alter(n *node, ch broker.Change, do func(fd int, st *unix.Statx_t) error) fuse.Status {
-	return s.acting(false, func(a *act) error {
+func (s metaCalls) alter(by uint32, n *node, ch broker.Change, do func(fd int, st *unix.Statx_t) error) fuse.Status {
+	return s.acting(by, false, func(a *act) error {
 		p, err := s.placeOf(n)
 		if err == unix.ESTALE {
 			return s.alterOpen(n, do)
@@ -215,7 +221,7 @@ func alterMode(fd int, st *unix.Statx_t, mode uint32) error {
 // chown changes a group to one of this process's own. No file is given away. Ids that the
 // other side calls otherwise are only ever those that are there.
 func (s metaCalls) chown(n *node, in *fuse.SetAttrIn) fuse.Status {
-	return s.alter(n, broker.Change{Op: broker.OpChown}, func(fd int, st *unix.Statx_t) error {
+	return s.alter(in.Pid, n, broker.Change{Op: broker.OpChown}, func(fd int, st *unix.Statx_t) error {
 		is := s.shown(st.Uid, st.Gid)
 		if in.Valid&fuse.FATTR_UID != 0 && in.Uid != is.Uid {
 			return unix.EPERM
@@ -318,23 +324,23 @@ func (s metaCalls) ListXAttr(_ <-chan struct{}, in *fuse.InHeader, dest []byte) 
 // SetXAttr implements [fuse.RawFileSystem].
 func (s metaCalls) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, key string, data []byte) fuse.Status {
 	set := func(file string) error { return unix.Setxattr(file, key, data, int(in.Flags)) }
-	return s.alterXattr(in.NodeId, key, set)
+	return s.alterXattr(&in.InHeader, key, set)
 }
 
 // RemoveXAttr implements [fuse.RawFileSystem].
 func (s metaCalls) RemoveXAttr(_ <-chan struct{}, in *fuse.InHeader, key string) fuse.Status {
-	return s.alterXattr(in.NodeId, key, func(file string) error { return unix.Removexattr(file, key) })
+	return s.alterXattr(in, key, func(file string) error { return unix.Removexattr(file, key) })
 }
 
-func (s metaCalls) alterXattr(id uint64, key string, do func(file string) error) fuse.Status {
+func (s metaCalls) alterXattr(in *fuse.InHeader, key string, do func(file string) error) fuse.Status {
 	if !openXattr(key) {
 		return fuse.EPERM
 	}
-	n := s.nodes.get(id)
+	n := s.nodes.get(in.NodeId)
 	if n == nil {
 		return fuse.Status(unix.ESTALE)
 	}
-	return s.alter(n, broker.Change{Op: broker.OpSetxattr}, func(fd int, _ *unix.Statx_t) error { return do(byFD(fd)) })
+	return s.alter(in.Pid, n, broker.Change{Op: broker.OpSetxattr}, func(fd int, _ *unix.Statx_t) error { return do(byFD(fd)) })
 }
 
 // StatFs implements [fuse.RawFileSystem].

@@ -29,6 +29,11 @@ func (s nameCalls) Lookup(_ <-chan struct{}, in *fuse.InHeader, called string, o
 		return status(err)
 	}
 	defer p.done()
+	if !p.exists() && p.directory.told() {
+		*out = fuse.EntryOut{} // there is none
+		out.SetEntryTimeout(p.valid(attrValid))
+		return fuse.OK
+	}
 	return status(s.enter(p, out))
 }
 
@@ -45,15 +50,22 @@ func (s *Server) enter(p *place, out *fuse.EntryOut) error {
 	return nil
 }
 
-// entry says what a node is. Nothing of it may be remembered: no validity is given.
+// entry says what a node is, and whether that may be remembered.
 func (s *Server) entry(n *node, p *place, out *fuse.EntryOut) {
 	*out = fuse.EntryOut{NodeId: n.id, Generation: 1}
 	s.attributes(p.path, &p.st, &out.Attr)
+	if p.name != "" && p.directory.told() {
+		out.SetEntryTimeout(p.valid(nameValid))
+	}
+	if s.remembered(n, p) {
+		out.SetAttrTimeout(p.valid(attrValid))
+	}
 }
 
 // made gives the node of what was just made at a place.
 func (s *Server) made(p *place, out *fuse.EntryOut) error {
 	var err error
+	p.looked = s.watch.looks.Load()
 	if p.st, err = lookAt(p.fd, p.name); err != nil {
 		return err
 	}
@@ -61,12 +73,14 @@ func (s *Server) made(p *place, out *fuse.EntryOut) error {
 }
 
 // Forget implements [fuse.RawFileSystem].
-func (s nameCalls) Forget(id, lookups uint64) { s.nodes.forget(id, lookups) }
+func (s nameCalls) Forget(id, lookups uint64) { s.watch.forgotten(s.nodes.forget(id, lookups)) }
 
 // make makes a new name. Where there is something, nothing is decided or tried.
-func (s nameCalls) make(id uint64, called string, ch broker.Change, mode uint32, out *fuse.EntryOut, do func(p *place) error) fuse.Status {
-	return s.acting(false, func(a *act) error {
-		p, err := s.at(id, called)
+func (s nameCalls) make(
+	in *fuse.InHeader, called string, ch broker.Change, mode uint32, out *fuse.EntryOut, do func(p *place) error,
+) fuse.Status {
+	return s.acting(in.Pid, false, func(a *act) error {
+		p, err := s.at(in.NodeId, called)
 		if err != nil {
 			return err
 		}
@@ -120,7 +134,7 @@ func chmod(fd int, mode uint32) error {
 // Mkdir implements [fuse.RawFileSystem].
 func (s nameCalls) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, called string, out *fuse.EntryOut) fuse.Status {
 	mode := in.Mode & 0o1777
-	return s.make(in.NodeId, called, broker.Change{Op: broker.OpMkdir}, mode, out, func(p *place) error {
+	return s.make(&in.InHeader, called, broker.Change{Op: broker.OpMkdir}, mode, out, func(p *place) error {
 		return unix.Mkdirat(p.fd, p.name, mode)
 	})
 }
@@ -133,7 +147,7 @@ func (s nameCalls) Mknod(_ <-chan struct{}, in *fuse.MknodIn, called string, out
 		return fuse.EPERM // no devices are made here
 	}
 	mode := in.Mode & (unix.S_IFMT | 0o777)
-	return s.make(in.NodeId, called, broker.Change{Op: broker.OpMknod}, mode&0o777, out, func(p *place) error {
+	return s.make(&in.InHeader, called, broker.Change{Op: broker.OpMknod}, mode&0o777, out, func(p *place) error {
 		return unix.Mknodat(p.fd, p.name, mode, 0)
 	})
 }
@@ -143,7 +157,7 @@ func (s nameCalls) Symlink(_ <-chan struct{}, in *fuse.InHeader, leads, called s
 	if leads == "" {
 		return fuse.ENOENT
 	}
-	return s.make(in.NodeId, called, broker.Change{Op: broker.OpSymlink, Text: leads}, 0, out, func(p *place) error {
+	return s.make(in, called, broker.Change{Op: broker.OpSymlink, Text: leads}, 0, out, func(p *place) error {
 		return unix.Symlinkat(leads, p.fd, p.name)
 	})
 }
@@ -173,17 +187,17 @@ func (s nameCalls) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fuse.
 
 // Unlink implements [fuse.RawFileSystem].
 func (s nameCalls) Unlink(_ <-chan struct{}, in *fuse.InHeader, called string) fuse.Status {
-	return s.remove(in.NodeId, called, broker.OpUnlink, 0)
+	return s.remove(in, called, broker.OpUnlink, 0)
 }
 
 // Rmdir implements [fuse.RawFileSystem].
 func (s nameCalls) Rmdir(_ <-chan struct{}, in *fuse.InHeader, called string) fuse.Status {
-	return s.remove(in.NodeId, called, broker.OpRmdir, unix.AT_REMOVEDIR)
+	return s.remove(in, called, broker.OpRmdir, unix.AT_REMOVEDIR)
 }
 
-func (s nameCalls) remove(id uint64, called, op string, flags int) fuse.Status {
-	return s.acting(false, func(a *act) error {
-		p, err := s.at(id, called)
+func (s nameCalls) remove(in *fuse.InHeader, called, op string, flags int) fuse.Status {
+	return s.acting(in.Pid, false, func(a *act) error {
+		p, err := s.at(in.NodeId, called)
 		if err != nil {
 			return err
 		}
@@ -223,6 +237,7 @@ func (a *act) empty(p *place, name string) error {
 		return unix.EACCES
 	}
 	ch := q.changeOf(broker.OpTruncate)
+	defer a.s.forgotten(inodeOf(&q.st))
 	return a.carryOut(&ch, func() error { return q.cut(&ch, 0) })
 }
 
@@ -231,7 +246,7 @@ func (s nameCalls) Rename(_ <-chan struct{}, in *fuse.RenameIn, was, now string)
 	if in.Flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 || in.Flags == unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE {
 		return fuse.EINVAL // a whiteout is a device
 	}
-	return s.acting(true, func(a *act) error {
+	return s.acting(in.Pid, true, func(a *act) error {
 		p, err := s.at(in.NodeId, was)
 		if err != nil {
 			return err
@@ -284,6 +299,7 @@ func (a *act) rename(p, q *place, flags uint32) error {
 	}
 	if ch.Copied {
 		nodes.lost(&p.st, p.node, p.name, p.st.Nlink <= 1)
+		a.s.watch.tell(forgetName(name{p.node, p.name}), forgetName(name{q.node, q.name}))
 		return nil
 	}
 	nodes.moved(is, p.node, p.name, q.node, q.name)
@@ -292,7 +308,7 @@ func (a *act) rename(p, q *place, flags uint32) error {
 
 // Link implements [fuse.RawFileSystem].
 func (s nameCalls) Link(_ <-chan struct{}, in *fuse.LinkIn, called string, out *fuse.EntryOut) fuse.Status {
-	return s.acting(true, func(a *act) error {
+	return s.acting(in.Pid, true, func(a *act) error {
 		p, err := s.placeOf(s.nodes.get(in.Oldnodeid))
 		if err != nil {
 			return err

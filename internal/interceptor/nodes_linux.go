@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,6 +31,8 @@ type node struct {
 	lookups uint64
 	gone    *unix.Statx_t // what it was when its last name went, nil for what has one
 	pin     *pin
+	watched atomic.Uint64 // of a directory: since which look changes in it are told, 0 for never
+	handle  string        // by which they are told
 }
 
 // name is one by which the other side has found a node; the last is the newest.
@@ -51,13 +54,14 @@ type nodes struct {
 	mu     sync.Mutex
 	byID   map[uint64]*node
 	byKey  map[inode]*node
+	byName map[name]*node // the last one that a name led to
 	next   uint64
 	pins   int
 	unused list.List // of *pin, the longest unused first
 }
 
 func (t *nodes) init() {
-	t.byID, t.byKey, t.next = make(map[uint64]*node), make(map[inode]*node), topNode+1
+	t.byID, t.byKey, t.byName, t.next = make(map[uint64]*node), make(map[inode]*node), make(map[name]*node), topNode+1
 }
 
 func (t *nodes) get(id uint64) *node {
@@ -81,22 +85,61 @@ func (t *nodes) found(in *node, called string, st *unix.Statx_t) (*node, error) 
 		t.byID[n.id], t.byKey[is] = n, n
 	}
 	if n.root == nil {
-		n.called(in, called)
+		t.called(n, name{in, called})
 		n.lookups++
 	}
 	return n, nil
 }
 
-// called makes a name the newest; the lock is held.
-func (n *node) called(in *node, called string) {
+// called makes a name the newest of a node; the lock is held.
+func (t *nodes) called(n *node, k name) {
 	if n.kind == unix.S_IFDIR {
-		n.names = n.names[:0] // a directory has one
+		t.uncalled(n, n.names...) // a directory has one
 	}
-	n.names = slices.DeleteFunc(n.names, func(k name) bool { return k.in == in && k.name == called })
+	t.uncalled(n, k)
 	if len(n.names) >= maxNames {
-		n.names = slices.Delete(n.names, 0, 1)
+		t.uncalled(n, n.names[0])
 	}
-	n.names = append(n.names, name{in, called})
+	n.names = append(n.names, k)
+	t.byName[k] = n
+}
+
+// uncalled takes names of a node away; the lock is held.
+func (t *nodes) uncalled(n *node, names ...name) {
+	for _, k := range slices.Clone(names) {
+		n.names = slices.DeleteFunc(n.names, func(other name) bool { return other == k })
+		if t.byName[k] == n {
+			delete(t.byName, k)
+		}
+	}
+}
+
+// child is what a name led to last, nil where it is not known.
+func (t *nodes) child(in *node, called string) *node {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byName[name{in, called}]
+}
+
+// known are the nodes of an object and its names.
+func (t *nodes) known(is inode) (n *node, names []name) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n = t.byKey[is]; n != nil {
+		names = slices.Clone(n.names)
+	}
+	return n, names
+}
+
+// all are all nodes with their names.
+func (t *nodes) all() map[*node][]name {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make(map[*node][]name, len(t.byID))
+	for _, n := range t.byID {
+		out[n] = slices.Clone(n.names)
+	}
+	return out
 }
 
 // namesOf are those of a node, the newest first.
@@ -117,7 +160,7 @@ func (t *nodes) lost(st *unix.Statx_t, in *node, called string, gone bool) {
 	if n == nil {
 		return
 	}
-	n.names = slices.DeleteFunc(n.names, func(k name) bool { return k.in == in && k.name == called })
+	t.uncalled(n, name{in, called})
 	if gone {
 		last := *st
 		last.Nlink, n.gone = 0, &last
@@ -139,26 +182,29 @@ func (t *nodes) moved(is inode, from *node, was string, to *node, now string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := t.byKey[is]; n != nil {
-		n.names = slices.DeleteFunc(n.names, func(k name) bool { return k.in == from && k.name == was })
-		n.called(to, now)
+		t.uncalled(n, name{from, was})
+		t.called(n, name{to, now})
 	}
 }
 
-func (t *nodes) forget(id, lookups uint64) {
+// forget gives the node where nothing at the other side knows it any more.
+func (t *nodes) forget(id, lookups uint64) *node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.byID[id]
 	if n == nil || n.root != nil {
-		return
+		return nil
 	}
 	if n.lookups -= min(lookups, n.lookups); n.lookups > 0 {
-		return
+		return nil
 	}
 	delete(t.byID, id)
+	t.uncalled(n, n.names...)
 	if t.byKey[n.is] == n {
 		delete(t.byKey, n.is)
 	}
 	t.drop(n)
+	return n
 }
 
 // use gives the pin of a node to one more user, nil where there is none.

@@ -3,6 +3,7 @@ package interceptor
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"carrel/internal/broker"
 
@@ -22,6 +23,20 @@ type directory struct {
 	s    *Server
 	node *node
 	path string // what it is called, by the kernel's word
+	kept bool   // its root is
+	// looked is how many directories were watched before it was looked at.
+	looked uint64
+}
+
+// told says whether all changes of what has a name in a directory are told since it was looked at.
+func (d *directory) told() bool { return d.kept || d.s.watch.since(d.node, d.looked) }
+
+// valid is how long what was seen in a directory may be remembered, which is told of otherwise.
+func (d *directory) valid(otherwise time.Duration) time.Duration {
+	if d.kept {
+		return keptValid
+	}
+	return otherwise
 }
 
 func (d *directory) done() { d.s.nodes.done(d.pin) }
@@ -115,10 +130,13 @@ func (s *Server) directory(n *node) (*directory, error) {
 		if err != nil {
 			return nil, err
 		}
-		path, err := s.pathOf(p.fd)
+		path, root, err := s.pathOf(p.fd)
 		if err == nil {
-			d := &directory{pin: p, s: s, node: n, path: path}
-			if s.masked(path) {
+			if !root.Kept {
+				s.watch.begin(n, p.fd)
+			}
+			d := &directory{pin: p, s: s, node: n, path: path, kept: root.Kept, looked: s.watch.looks.Load()}
+			if n.root.whole() && s.masked(path) {
 				d.done()
 				return nil, unix.EACCES
 			}
@@ -181,29 +199,30 @@ func openIn(dir int, name string, flags int, is inode) (int, error) {
 	return fd, nil
 }
 
-// pathOf is what a directory is called inside. It fails for one that is in no root any more.
-func (s *Server) pathOf(fd int) (string, error) {
+// pathOf is what a directory is called inside, and the root that it is in. It fails for one that is in
+// no root any more.
+func (s *Server) pathOf(fd int) (string, *Root, error) {
 	at, err := linkOf(fd)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if st.Nlink == 0 {
-		return "", unix.ENOENT
+		return "", nil, unix.ENOENT
 	}
 	for _, r := range s.roots {
 		top, err := linkOf(r.rootFD)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if rest, ok := strings.CutPrefix(at, top); ok && (rest == "" || rest[0] == '/') {
-			return r.root.Path + rest, nil
+			return r.root.Path + rest, r.root, nil
 		}
 	}
-	return "", unix.ESTALE
+	return "", nil, unix.ESTALE
 }
 
 func linkOf(fd int) (string, error) {
@@ -230,6 +249,10 @@ func (s *Server) at(id uint64, called string) (*place, error) {
 	d, err := s.directory(s.nodes.get(id))
 	if err != nil {
 		return nil, err
+	}
+	if !d.node.root.serves(called) {
+		d.done()
+		return nil, unix.EACCES
 	}
 	p := &place{directory: d, name: called, path: d.path + "/" + called}
 	if p.st, err = lookAt(d.fd, called); err == unix.ENOENT {
@@ -293,4 +316,32 @@ func (p *place) open(flags int) (int, error) {
 		return openIn(p.fd, ".", flags, inodeOf(&p.st))
 	}
 	return openIn(p.fd, p.name, flags, inodeOf(&p.st))
+}
+
+// remembered says whether the other kernel may remember what was seen at a place: it is told
+// of all changes of it. Of a file with other names it may not be.
+func (s *Server) remembered(n *node, p *place) bool {
+	switch {
+	case p.kept:
+		return !s.masked(p.path)
+	case n.kind == unix.S_IFDIR:
+		return s.watch.since(n, p.looked) && !s.masked(p.path)
+	case p.st.Nlink != 1 || s.drafts.get(n.is) != nil || s.masked(p.path):
+		return false
+	}
+	return p.directory.told()
+}
+
+// forgotten has the other kernel ask anew for an object that this process has changed or
+// removed without a request.
+func (s *Server) forgotten(is inode) {
+	n, names := s.nodes.known(is)
+	if n == nil {
+		return
+	}
+	out := [][]byte{forgetNode(n, true)}
+	for _, k := range names {
+		out = append(out, forgetName(k))
+	}
+	s.watch.tell(out...)
 }

@@ -93,11 +93,13 @@ type service struct {
 	once     sync.Once
 	err      error
 	over     atomic.Bool
+	telling  sync.Mutex // held while something is told
 }
 
 // Serve answers requests until the connection ends. It is for one connection.
 func (s *Server) Serve(c Conn) error {
 	v := &service{s: s, conn: c, protocol: s.protocol()}
+	defer s.watch.joined(v)()
 	v.hire()
 	v.threads.Wait()
 	return v.err
@@ -128,9 +130,11 @@ func (v *service) work() {
 		if v.idle.Add(-1) == 0 && v.all.Load() < maxWorkers {
 			v.hire()
 		}
+		since := v.s.watch.began()
 		answer, last := v.answer(in[:n], out)
 		if len(answer) > 0 {
-			err = v.conn.Write(answer)
+			r, _ := parse(in[:n]) // 0 of what is none
+			err = v.s.watch.answered(v.conn, r.op, answer, since)
 		}
 		v.idle.Add(1)
 		if err != nil || last {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,9 +18,19 @@ import (
 
 // Root is a directory that is served with all below it on its file system.
 type Root struct {
-	Path string // canonical, as it is called inside
-	FD   int    // the server makes its own copy
+	Path  string   // canonical, as it is called inside
+	FD    int      // the server makes its own copy
+	Names []string // of files, where nothing else of the directory is served
+	// Kept says that the other kernel may remember for long what it has seen: no change of it is told,
+	// and what another process changes may look old for an hour.
+	Kept bool
 }
+
+// whole says whether all of a directory is served, and not some of its files alone.
+func (r *Root) whole() bool { return r == nil || len(r.Names) == 0 }
+
+// serves says whether what has a name in a directory is served.
+func (r *Root) serves(name string) bool { return r.whole() || slices.Contains(r.Names, name) }
 
 // Config is what a [Server] decides by and tells of.
 type Config struct {
@@ -30,9 +41,19 @@ type Config struct {
 	// Masked says whether something is hidden: it has a name, and can neither be read nor
 	// entered. nil hides nothing.
 	Masked func(path string) bool
+	// StandIn gives what is shown of a file in place of its content, nil for a file as it is. Such a
+	// file cannot be opened for writing. nil shows all files as they are.
+	StandIn func(path string) []byte
 	// UID and GID are what the owner of this process's own files is called at the other side;
 	// 0 and 0 leave ids as they are.
 	UID, GID uint32
+	// Unmapped says that the other side is a user namespace in which this process's own user and group
+	// are UID and GID, and all others have no number. A kernel removes nothing of an owner without one
+	// (EOVERFLOW), so that files of others are shown as this user's, with the access that it has.
+	Unmapped bool
+	// Labels says that the other side tells the label of who asks (see package sandbox) where a
+	// kernel tells its number.
+	Labels bool
 	// Alone keeps the servers of several runs apart, see [broker.Config].
 	Alone func() (func(), error)
 }
@@ -54,6 +75,7 @@ type Server struct {
 	nodes  nodes
 	opened handles
 	drafts drafts
+	watch  watch
 	still  sync.RWMutex // held for reading by each change, for writing by one that has to be alone
 	gate   gate
 	closed atomic.Bool
@@ -64,6 +86,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{config: c}
 	s.nodes.init()
 	s.gate.init()
+	s.watch.init(s)
 	for _, r := range c.Roots {
 		n, err := s.pinRoot(r)
 		if err != nil {
@@ -81,6 +104,7 @@ func (s *Server) Close() {
 		return
 	}
 	s.gate.open(true)
+	s.watch.close()
 	s.endAll()
 	s.opened.closeAll()
 	s.nodes.closeAll()
@@ -123,7 +147,8 @@ func (s *Server) protocol() *fuse.ProtocolServer {
 	return fuse.NewProtocolServer(all, &fuse.MountOptions{
 		MaxWrite: maxWrite, MaxBackground: maxWorkers, Logger: log.New(io.Discard, "", 0),
 		PanicHandler: func(any) fuse.Status { return fuse.EIO },
-		// A name or an attribute that is remembered inside would hide what changes outside.
+		// Rights of the owner go with a write as on this host, where the kernel takes them.
+		ExtraCapabilities: fuse.CAP_HANDLE_KILLPRIV_V2,
 		DisabledCapabilities: fuse.CAP_READDIRPLUS | fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_PASSTHROUGH |
 			fuse.CAP_NO_OPEN_SUPPORT | fuse.CAP_ALLOW_IDMAP,
 	})
@@ -161,16 +186,31 @@ func (g *gate) wait() {
 
 // shown is what an owner is called at the other side.
 func (s *Server) shown(uid, gid uint32) fuse.Owner {
-	if s.config.UID == 0 && s.config.GID == 0 {
+	if s.config.UID == 0 && s.config.GID == 0 && !s.config.Unmapped {
 		return fuse.Owner{Uid: uid, Gid: gid}
 	}
-	if uid == uint32(os.Getuid()) {
-		uid = s.config.UID
+	called := func(id *uint32, own int, other uint32) {
+		if *id == uint32(own) || s.config.Unmapped {
+			*id = other
+		}
 	}
-	if gid == uint32(os.Getgid()) {
-		gid = s.config.GID
-	}
+	called(&uid, os.Getuid(), s.config.UID)
+	called(&gid, os.Getgid(), s.config.GID)
 	return fuse.Owner{Uid: uid, Gid: gid}
+}
+
+// mode is the one under which an object is shown with the owner of [Server.shown]: where that is another
+// than its own, the owner's access is what this process has.
+func (s *Server) mode(st *unix.Statx_t) uint32 {
+	mode := uint32(st.Mode)
+	if own := os.Getuid(); !s.config.Unmapped || own == 0 || int(st.Uid) == own {
+		return mode
+	}
+	access := mode & 0o7
+	if groups, err := os.Getgroups(); int(st.Gid) == os.Getgid() || err == nil && slices.Contains(groups, int(st.Gid)) {
+		access = mode >> 3 & 0o7
+	}
+	return mode&^0o700 | access<<6
 }
 
 // status is what the other side is told of an error.

@@ -70,31 +70,3 @@ func TestDeniedAndProtected(t *testing.T) {
 		})
 	}
 }
-
-// TestChangesOutsideAreSeen: what a program outside changes is there at once.
-func TestChangesOutsideAreSeen(t *testing.T) {
-	for _, transport := range transports {
-		t.Run(transport, func(t *testing.T) {
-			d := newDesk(t, transport)
-			d.must(t, "echo one >f; mkdir dir; echo in >dir/g; cat f >/dev/null; ls dir >/dev/null; ls absent 2>/dev/null || true")
-			for i, c := range []struct {
-				outside func() error
-				script  string
-				want    string
-			}{
-				{func() error { return os.WriteFile(d.root+"/f", []byte("two\n"), 0o644) }, "cat f", "two\n"},
-				{func() error { return os.Rename(d.root+"/dir", d.root+"/moved") }, "cat moved/g; ls dir 2>/dev/null || echo gone", "in\ngone\n"},
-				{func() error { return os.Mkdir(d.root+"/absent", 0o755) }, "ls -d absent", "absent\n"},
-				{func() error { return os.Remove(d.root + "/f") }, "cat f 2>/dev/null || echo gone", "gone\n"},
-				{func() error { return os.Symlink("/etc/hostname", d.root+"/f") }, "readlink f", "/etc/hostname\n"},
-			} {
-				if err := c.outside(); err != nil {
-					t.Fatal(err)
-				}
-				if out, _ := d.sh(c.script); out != c.want {
-					t.Errorf("%d: %s: %q", i, c.script, out)
-				}
-			}
-		})
-	}
-}

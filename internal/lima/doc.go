@@ -1,6 +1,6 @@
-// Package lima drives limactl, which runs Linux machines on this host and on macOS: it makes
-// the template of a machine from what a policy grants, says what limactl and a machine cannot
-// hold, starts and ends machines, and connects the relay in one to the interceptor.
+// Package lima drives limactl, which runs Linux machines on this host and on macOS: it makes the
+// template of a machine from what a policy grants, and says what limactl and a machine cannot
+// hold. It starts and ends machines, and connects the relay in one to the interceptor.
 //
 // A template is a pure function of a [Spec] and inherits nothing: no directory of the host is
 // mounted, no port is forwarded, no key and no proxy is passed. A machine knows by its environment

@@ -24,7 +24,9 @@ func TestTemplate(t *testing.T) {
 	open := testSpec()
 	open.Network, open.VMType, open.CPUs, open.Packages = NetworkOpen, "vz", 4, []string{"git", "python3"}
 	open.Images = []Image{{Location: `/home/u/my "image".qcow2`, Arch: "aarch64"}}
-	for name, s := range map[string]*Spec{"closed": testSpec(), "open": open} {
+	inside := testSpec()
+	inside.Network, inside.VMType, inside.Project = NetworkOpen, "vz", `/Users/u/my "project"`
+	for name, s := range map[string]*Spec{"closed": testSpec(), "open": open, "inside": inside} {
 		text, mark, err := s.Template()
 		if err != nil {
 			t.Fatal(err)
@@ -40,11 +42,16 @@ func TestTemplate(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 		for _, held := range []string{
-			"mounts: []\n", "loadDotSSHPubKeys: false", "forwardAgent: false", "propagateProxyEnv: false", "upgradePackages: false",
-			"  system: false\n  user: false\n", "ignore: true", mark,
+			"loadDotSSHPubKeys: false", "forwardAgent: false", "propagateProxyEnv: false", "upgradePackages: false",
+			"  system: false\n  user: false\n", mark,
 		} {
 			if !bytes.Contains(text, []byte(held)) {
 				t.Errorf("%s: it lacks %q", name, held)
+			}
+		}
+		for _, closed := range []string{"mounts: []\n", "ignore: true", "plain: true", Agent} {
+			if bytes.Contains(text, []byte(closed)) != (s.Project == "") {
+				t.Errorf("%s: %q where the project is %q", name, closed, s.Project)
 			}
 		}
 		if bytes.Contains(text, []byte("base:")) || bytes.Contains(text, []byte("policy drop")) != (s.Network == NetworkClosed) {
@@ -77,6 +84,8 @@ func TestSpecsThatAreNone(t *testing.T) {
 		func(s *Spec) { s.Workspace = "" }, func(s *Spec) { s.Workspace = "a\nb" }, func(s *Spec) { s.Workspace = "../x" },
 		func(s *Spec) { s.VMType = "wsl2" }, func(s *Spec) { s.Network = "filtered" }, func(s *Spec) { s.CPUs = 0 },
 		func(s *Spec) { s.MemoryBytes = 1 }, func(s *Spec) { s.Images = nil }, func(s *Spec) { s.Images[0].Arch = "riscv" },
+		func(s *Spec) { s.Project = "/p" }, func(s *Spec) { s.Network, s.Project = NetworkOpen, "p" },
+		func(s *Spec) { s.Network, s.Project = NetworkOpen, "/p\"\nprovision: x" },
 		func(s *Spec) { s.Images[0].Location = "a\nprovision: x" }, func(s *Spec) { s.Packages = []string{"git; reboot"} },
 	} {
 		s := testSpec()
@@ -102,10 +111,12 @@ func TestVersions(t *testing.T) {
 func TestOnlyOwnMachines(t *testing.T) {
 	list, err := machinesOf([]byte(`{"name":"default","status":"Running","config":{"env":{}}}
 {"name":"carrel-mine","status":"Running","config":{}}
-{"name":"carrel-ab","status":"Stopped","dir":"/d","config":{"env":{"CARREL_WORKSPACE":"ab","CARREL_TEMPLATE":"m"}}}
+{"name":"carrel-ab","status":"Stopped","dir":"/d",
+ "config":{"env":{"CARREL_WORKSPACE":"ab","CARREL_TEMPLATE":"m"},"mounts":[{"location":"/p"}]}}
 {"name":"other","status":"Stopped","config":{"env":{"CARREL_WORKSPACE":"ab","CARREL_TEMPLATE":"m"}}}
 `))
-	if err != nil || len(list) != 1 || list[0] != (Machine{"carrel-ab", "Stopped", "/d", "ab", "m"}) {
+	want := Machine{Name: "carrel-ab", Status: "Stopped", Dir: "/d", Workspace: "ab", Mark: "m", Project: "/p"}
+	if err != nil || len(list) != 1 || list[0] != want {
 		t.Errorf("%+v %v", list, err)
 	}
 	if _, err := machinesOf([]byte("no json")); err == nil {

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"carrel/internal/advice"
@@ -29,6 +31,7 @@ type Machine struct {
 	Dir       string
 	Workspace string // that it was made for
 	Mark      string // of the template that it was made from
+	Project   string // that limactl mounts there, "" for none
 }
 
 // List gives the machines that were made here, by the word that they carry.
@@ -46,7 +49,10 @@ func machinesOf(said []byte) (list []Machine, err error) {
 	for {
 		var one struct {
 			Name, Status, Dir string
-			Config            struct{ Env map[string]string }
+			Config            struct {
+				Env    map[string]string
+				Mounts []struct{ Location string }
+			}
 		}
 		if err := decoder.Decode(&one); errors.Is(err, io.EOF) {
 			return list, nil
@@ -54,6 +60,9 @@ func machinesOf(said []byte) (list []Machine, err error) {
 			return nil, fmt.Errorf("reading what limactl lists: %w", err)
 		}
 		m := Machine{Name: one.Name, Status: one.Status, Dir: one.Dir}
+		if len(one.Config.Mounts) > 0 {
+			m.Project = one.Config.Mounts[0].Location
+		}
 		m.Workspace, m.Mark = one.Config.Env[wordWorkspace], one.Config.Env[wordTemplate]
 		if m.Workspace != "" && m.Name == namePrefix+m.Workspace {
 			list = append(list, m)
@@ -97,69 +106,79 @@ func (p *Program) Raise(ctx context.Context, s *Spec) (*Machine, error) {
 		return nil, err
 	}
 	if m == nil {
+		p.tell("making the machine " + namePrefix + s.Workspace + " of " + s.Images[0].Location + ", which takes minutes")
 		if err := p.create(ctx, namePrefix+s.Workspace, text); err != nil {
 			return nil, err
 		}
-		m = &Machine{Name: namePrefix + s.Workspace, Workspace: s.Workspace, Mark: mark}
+		if m, err = p.Find(ctx, s.Workspace); err != nil {
+			return nil, err
+		}
+		if m == nil {
+			return nil, fmt.Errorf("limactl has made the machine %s, and does not list it", namePrefix+s.Workspace)
+		}
 	}
 	if err := m.Differs(mark); err != nil {
 		return nil, err
 	}
 	if m.Status != "Running" {
-		if _, err := p.do(ctx, startTime, nil, "start", "--tty=false", m.Name); err != nil {
+		p.tell("starting the machine " + m.Name)
+		if _, err := p.do(ctx, startTime, nil, "start", "--tty=false", "--timeout=14m", m.Name); err != nil {
+			err = p.notStarted(ctx, s.Workspace, err)
+			// limactl leaves what it has started, which would run on without an end.
+			_, _ = p.do(context.WithoutCancel(ctx), stopTime, nil, "stop", "--force", m.Name)
 			return nil, err
 		}
 		m.Status = "Running"
 	}
-	return m, p.holds(ctx, m, s)
+	return m, nil
 }
 
-// holds asks the kernel of a machine for what the template promises: a script that fails there
-// does not keep limactl from calling the machine ready.
-func (p *Program) holds(ctx context.Context, m *Machine, s *Spec) error {
-	if _, err := p.do(ctx, askTime, nil, m.shell(Agent, "/", []string{"true"})...); err != nil {
-		return fmt.Errorf("the machine has no user for commands: %w", err)
-	}
-	rooted := []string{"sh", "-c", "sudo -n true 2>/dev/null && echo root; true"}
-	if out, err := p.do(ctx, askTime, nil, m.shell(Agent, "/", rooted)...); err != nil || len(out) > 0 {
-		return errors.Join(fmt.Errorf("the user for commands can become root in %s", m.Name), err)
-	}
-	if s.Network != NetworkClosed {
-		return nil
-	}
-	out, err := p.do(ctx, askTime, nil, m.shell("root", "/", []string{"nft", "list", "chain", "inet", "carrel", "out"})...)
-	if err == nil && !bytes.Contains(out, []byte("policy drop")) {
-		err = errors.New("the rules are not there")
-	}
-	if err != nil {
-		return &advice.Error{
-			Err:  fmt.Errorf("the network of %s is not closed: %w", m.Name, err),
-			Hint: "see /var/log/cloud-init-output.log there: the image takes nftables and systemd",
-		}
-	}
-	return nil
-}
+// maxLog bounds what is read of the log of a machine's start, in bytes, from its end.
+const maxLog = 64 << 10
 
-// fuseMagic is the type of a FUSE file system, as stat(1) prints it.
-const fuseMagic = "65735546"
-
-// CheckRoot asks a machine whether a place is the directory of the host that is served, by
-// its inode and its file system, before the first command.
-func (p *Program) CheckRoot(ctx context.Context, m *Machine, place string, inode uint64) error {
-	script := `stat -c %i "$1" && stat -f -c %t "$1"`
-	out, err := p.do(ctx, askTime, nil, m.shell(Agent, "/", []string{"sh", "-c", script, "sh", place})...)
-	if err != nil {
+// notStarted adds what QEMU has said, which limactl has in a file only.
+func (p *Program) notStarted(ctx context.Context, workspace string, err error) error {
+	m, _ := p.Find(context.WithoutCancel(ctx), workspace)
+	if m == nil || ctx.Err() != nil {
 		return err
 	}
-	if want := fmt.Sprintf("%d\n%s\n", inode, fuseMagic); string(out) != want {
-		return fmt.Errorf("%s in %s is not the project: it says %.100q, and not %q", place, m.Name, out, want)
+	f, e := os.Open(m.Dir + "/ha.stderr.log")
+	if e != nil {
+		return err
 	}
-	return nil
+	defer f.Close()
+	if st, e := f.Stat(); e == nil {
+		_, _ = f.Seek(max(0, st.Size()-maxLog), io.SeekStart)
+	}
+	log, _ := io.ReadAll(io.LimitReader(f, maxLog))
+	said := ""
+	for line := range bytes.Lines(log) {
+		var one struct{ Msg string }
+		if json.Unmarshal(line, &one) != nil {
+			continue
+		}
+		if text, ok := strings.CutPrefix(one.Msg, "qemu[stderr]: "); ok {
+			said = text
+		}
+	}
+	if said == "" {
+		return err
+	}
+	return explain("the machine "+m.Name, errors.New("it did not start"), said)
 }
 
-// create gives limactl the template by its standard input: no file of it lies around.
+// create gives limactl the template by its standard input: no file of it lies around. What a failed one has
+// made of the machine would be in the way of the next.
 func (p *Program) create(ctx context.Context, name string, template []byte) error {
 	_, err := p.do(ctx, startTime, bytes.NewReader(template), "create", "--tty=false", "--name="+name, "-")
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(strings.ToLower(err.Error()), "exists"):
+		return &advice.Error{Err: fmt.Errorf("%w: it is none that was made of a policy, or its making was broken off", err),
+			Hint: "see what is in it, and remove it: limactl delete --force " + name}
+	}
+	_, _ = p.do(context.WithoutCancel(ctx), stopTime, nil, "delete", "--force", name)
 	return err
 }
 
@@ -184,14 +203,14 @@ func (p *Program) Recreate(ctx context.Context, s *Spec) (*Machine, error) {
 	return p.Raise(ctx, s)
 }
 
-// Prune takes away the machines of workspaces that are gone, and gives their names.
-func (p *Program) Prune(ctx context.Context, keep func(workspace string) bool) (gone []string, err error) {
+// Prune takes away the machines that are not to be kept, and gives their names.
+func (p *Program) Prune(ctx context.Context, keep func(Machine) bool) (gone []string, err error) {
 	list, err := p.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range list {
-		if keep(m.Workspace) {
+		if keep(m) {
 			continue
 		}
 		if e := p.Remove(ctx, &m); e != nil {
@@ -204,47 +223,78 @@ func (p *Program) Prune(ctx context.Context, keep func(workspace string) bool) (
 }
 
 // shell gives the words of a command in a machine, as its own user there: "-n" so that sudo
-// never asks, "--" so that nothing of the command is sudo's.
-func (m *Machine) shell(user, dir string, argv []string) []string {
-	return slices.Concat([]string{"shell", "--workdir=" + dir, m.Name, "sudo", "-n", "-u", user, "--"}, argv)
+// never asks, "--" so that nothing of the command is sudo's. They begin in the root directory,
+// which limactl's own user may enter.
+func (m *Machine) shell(user string, argv ...string) []string {
+	return slices.Concat([]string{"shell", "--workdir=/", m.Name, "sudo", "-n", "-H", "-u", user, "--"}, argv)
 }
 
 // Command is a command in a machine as the user without rights, in a directory there. Its
 // streams are the caller's to set.
 func (p *Program) Command(ctx context.Context, m *Machine, dir string, argv []string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, p.Path, m.shell(Agent, dir, argv)...)
+	cmd := exec.CommandContext(ctx, p.Path, m.shell(Agent, slices.Concat([]string{"sh", "-c", `cd "$0" && exec "$@"`, dir}, argv)...)...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = p.Env, "/", endGrace
 	return cmd
 }
 
-// EndCommands kills what an earlier command has left of its processes in a machine.
-func (p *Program) EndCommands(ctx context.Context, m *Machine) error {
-	script := "pkill -KILL -u " + Agent + "; [ $? -le 1 ]" // 1: there was none
-	_, err := p.do(ctx, askTime, nil, m.shell("root", "/", []string{"sh", "-c", script})...)
-	return err
-}
-
-// PutRelay puts the relay into a machine.
-func (p *Program) PutRelay(ctx context.Context, m *Machine, program io.Reader) error {
-	_, err := p.do(ctx, stopTime, program, m.shell("root", "/", []string{"install", "-m", "755", "/dev/stdin", relayPath})...)
-	return err
+// Has says whether a command in a machine finds a program by its name.
+func (p *Program) Has(ctx context.Context, m *Machine, name string) bool {
+	_, err := p.do(ctx, askTime, nil, m.shell(Agent, "sh", "-c", `command -v "$0"`, name)...)
+	return err == nil
 }
 
 // Relay is a relay that runs in a machine.
 type Relay struct {
 	cmd    *exec.Cmd
 	in     io.Closer
+	out    io.Closer
 	told   *capped.Buffer
 	served chan error // gets what serving ended with
+	once   sync.Once
+	err    error
 }
 
-// StartRelay mounts the places in a machine, and waits until they are there or the relay has
-// ended. serve answers what the machine's kernel asks, until in ends.
-func (p *Program) StartRelay(
-	ctx context.Context, m *Machine, places []string, serve func(in io.Reader, out io.Writer) error,
-) (*Relay, error) {
-	cmd := exec.CommandContext(ctx, p.Path, m.shell("root", "/", append([]string{relayPath}, places...))...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = p.Env, "/", endGrace
+// Place is a file or directory that is served: its path in the file system that the relay mounts,
+// where it is in a machine, and its inode on this host.
+type Place struct {
+	From  string
+	To    string
+	Inode uint64
+}
+
+// relayScript runs the relay. When its stream ends, for whatever reason, nothing of what the
+// command has started lives on.
+const relayScript = `"$@"; s=$?; pkill -KILL -u ` + Agent + `; exit $s`
+
+// StartRelay mounts the places in a machine, and waits until the machine has shown that they
+// are those that are served, or the relay has ended. serve answers what the machine's kernel
+// asks, until in ends.
+func (p *Program) StartRelay(ctx context.Context, m *Machine, places []Place, serve Serve) (*Relay, error) {
+	argv, ready := []string{"sh", "-c", relayScript, "sh", relayPath}, "ready"
+	for _, at := range places {
+		argv = append(argv, at.From, at.To)
+		ready += fmt.Sprintf(" %d", at.Inode)
+	}
+	return p.startRelay(ctx, m, argv, ready, serve)
+}
+
+// StartListening listens at addresses in a machine, each as WHAT=ADDRESS, and carries what
+// connects there to serve, as package streams does.
+func (p *Program) StartListening(ctx context.Context, m *Machine, addresses []string, serve Serve) (*Relay, error) {
+	return p.startRelay(ctx, m, append([]string{relayPath, "-listen", "-anew"}, addresses...), "ready", serve)
+}
+
+// StartAgent starts in a machine what starts commands there, see package guest.
+func (p *Program) StartAgent(ctx context.Context, m *Machine, serve Serve) (*Relay, error) {
+	return p.startRelay(ctx, m, []string{relayPath, "-serve", strconv.Itoa(AgentID)}, "ready", serve)
+}
+
+// Serve answers what comes from a machine, until in ends.
+type Serve func(in io.Reader, out io.Writer) error
+
+func (p *Program) startRelay(ctx context.Context, m *Machine, argv []string, ready string, serve Serve) (*Relay, error) {
+	cmd := exec.CommandContext(ctx, p.Path, m.shell("root", argv...)...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay, cmd.SysProcAttr = p.Env, "/", endGrace, ownGroup
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
 	said, theirs, err3 := os.Pipe()
@@ -258,27 +308,37 @@ func (p *Program) StartRelay(
 	if err != nil {
 		return nil, err
 	}
-	r := &Relay{cmd: cmd, in: in, told: &capped.Buffer{Most: maxErrors}, served: make(chan error, 1)}
+	r := &Relay{cmd: cmd, in: in, out: out, told: &capped.Buffer{Most: maxErrors}, served: make(chan error, 1)}
 	go func() { r.served <- serve(out, in) }()
-	if err := r.awaited(said); err != nil {
+	if err := r.awaited(said, ready); err != nil {
 		return nil, explain("the relay in "+m.Name, errors.Join(err, r.Close()), r.told.Text())
 	}
 	return r, nil
 }
 
-var errNotReady = errors.New("it ended before the directories were mounted")
+var (
+	errNotReady = errors.New("it ended before the directories were mounted")
+	errOther    = errors.New("what is mounted there is not what is served")
+)
 
-// awaited reads what the relay says until it is ready. limactl may say something before.
-func (r *Relay) awaited(said *os.File) error {
-	if err := said.SetReadDeadline(time.Now().Add(startTime)); err != nil {
+// awaited reads what the relay says until it is ready, with the inodes that it sees. limactl
+// may say something before.
+func (r *Relay) awaited(said *os.File, ready string) error {
+	if err := said.SetReadDeadline(time.Now().Add(askTime)); err != nil {
 		return err
 	}
 	buf := make([]byte, 1<<10)
 	for {
 		n, err := said.Read(buf)
 		_, _ = r.told.Write(buf[:n])
-		if strings.HasSuffix(r.told.Text(), "ready\n") {
-			return nil
+		for line := range strings.Lines(r.told.Text()) {
+			switch {
+			case !strings.HasPrefix(line, "ready") || !strings.HasSuffix(line, "\n"):
+			case line == ready+"\n":
+				return nil
+			default:
+				return errOther
+			}
 		}
 		if errors.Is(err, io.EOF) || r.told.Full() {
 			return errNotReady
@@ -289,10 +349,17 @@ func (r *Relay) awaited(said *os.File) error {
 	}
 }
 
-// Close ends the relay, which unmounts what it has mounted. One that does not end is killed.
+// Close ends the relay, which unmounts what it has mounted. One that does not end is killed, with
+// what limactl has started to reach it.
 func (r *Relay) Close() error {
-	_ = r.in.Close()
-	late := time.AfterFunc(endGrace, func() { _ = r.cmd.Process.Kill() })
-	defer late.Stop()
-	return errors.Join(<-r.served, r.cmd.Wait())
+	r.once.Do(func() {
+		_ = r.in.Close()
+		late := time.AfterFunc(endGrace, func() {
+			killGroup(r.cmd.Process)
+			_ = r.out.Close()
+		})
+		defer late.Stop()
+		r.err = errors.Join(<-r.served, r.cmd.Wait())
+	})
+	return r.err
 }

@@ -2,12 +2,14 @@ package lima
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"carrel/internal/broker"
 	"carrel/internal/interceptor"
@@ -35,7 +37,7 @@ func TestLifeOfAMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = p.Prune(ctx, func(string) bool { return false }) })
+	t.Cleanup(func() { _, _ = p.Prune(ctx, func(Machine) bool { return false }) })
 	s := testSpec()
 	for range 2 {
 		if m, err := p.Raise(ctx, s); err != nil || m.Status != "Running" {
@@ -54,7 +56,7 @@ func TestLifeOfAMachine(t *testing.T) {
 	if _, err := p.Raise(ctx, other); err != nil {
 		t.Fatal(err)
 	}
-	gone, err := p.Prune(ctx, func(workspace string) bool { return workspace == "other" })
+	gone, err := p.Prune(ctx, func(m Machine) bool { return m.Workspace == "other" })
 	if err != nil || len(gone) != 1 || gone[0] != "carrel-0123abcd" {
 		t.Errorf("pruned %q %v", gone, err)
 	}
@@ -73,10 +75,42 @@ func TestWhatAMachineDoesNotHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Raise(context.Background(), testSpec()); err == nil || !strings.Contains(err.Error(), want) {
+		m, err := p.Raise(context.Background(), testSpec())
+		if err == nil {
+			err = p.Ready(context.Background(), m, testSpec(), strings.NewReader(""))
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", fault, err)
 		}
-		_, _ = p.Prune(context.Background(), func(string) bool { return false })
+		_, _ = p.Prune(context.Background(), func(Machine) bool { return false })
+	}
+}
+
+// TestStartThatFails: what limactl has started of a machine that does not come up is ended.
+func TestStartThatFails(t *testing.T) {
+	p, err := fakeProgram(t, "FAKE_SLOW=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Raise(context.Background(), testSpec()); err == nil || !strings.Contains(err.Error(), "did not receive") {
+		t.Errorf("%v", err)
+	}
+	m, err := p.Find(context.Background(), testSpec().Workspace)
+	if err != nil || m == nil {
+		t.Fatalf("%+v %v", m, err)
+	}
+	pid, err := os.ReadFile(m.Dir + "/ha.pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		line, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline")
+		if err != nil || len(line) == 0 { // it is gone, or has ended
+			break
+		}
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("it runs on: %s", line)
+		}
 	}
 }
 
@@ -98,7 +132,7 @@ func TestProjectThroughTheRelay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = p.Prune(ctx, func(string) bool { return false }) })
+	t.Cleanup(func() { _, _ = p.Prune(ctx, func(Machine) bool { return false }) })
 	m, err := p.Raise(ctx, testSpec())
 	if err != nil {
 		t.Fatal(err)
@@ -113,11 +147,14 @@ func TestProjectThroughTheRelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := p.PutRelay(ctx, m, f); err != nil {
+	if err := p.Ready(ctx, m, testSpec(), f); err != nil {
 		t.Fatal(err)
 	}
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(root), 0o755); err != nil { // another user works there
 		t.Fatal(err)
 	}
 	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -126,25 +163,29 @@ func TestProjectThroughTheRelay(t *testing.T) {
 	}
 	defer unix.Close(fd)
 	c := counts{make(map[string]int)}
-	server, err := interceptor.New(interceptor.Config{Roots: []interceptor.Root{{Path: root, FD: fd}}, Decider: c, Recorder: c})
+	server, err := interceptor.New(interceptor.Config{Roots: []interceptor.Root{{Path: root, FD: fd}}, Decider: c, Recorder: c,
+		UID: AgentID, GID: AgentID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
 	serve := func(in io.Reader, out io.Writer) error { return server.Serve(interceptor.Stream(in, out)) }
-	r, err := p.StartRelay(ctx, m, []string{root}, serve)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.CheckRoot(ctx, m, root, st.Ino); err != nil {
-		t.Error(err)
+	other, err := interceptor.New(interceptor.Config{Roots: []interceptor.Root{{Path: root, FD: fd}}, Decider: c, Recorder: c})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := p.CheckRoot(ctx, m, "/", st.Ino); err == nil {
-		t.Error("another directory is taken for the project")
+	wrong := []Place{{"0", root, st.Ino + 1}}
+	if _, err := p.StartRelay(ctx, m, wrong, func(in io.Reader, out io.Writer) error { return other.Serve(interceptor.Stream(in, out)) }); !errors.Is(err, errOther) {
+		t.Errorf("another directory is taken for the project: %v", err)
+	}
+	other.Close()
+	r, err := p.StartRelay(ctx, m, []Place{{"0", root, st.Ino}}, serve)
+	if err != nil {
+		t.Fatal(err)
 	}
 	script := "mkdir d && echo in the machine >d/f && mv d e && cat e/f && echo x >denied"
 	out, err := p.Command(ctx, m, root, []string{"sh", "-c", script}).CombinedOutput()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,13 @@ type Program struct {
 	Path    string // absolute
 	Version string
 	Env     []string
+	Tell    func(text string) // what takes long, a line at a time; nil tells it to no reader
+}
+
+func (p *Program) tell(text string) {
+	if p.Tell != nil {
+		p.Tell(text)
+	}
 }
 
 // passed are the variables that limactl is given: what finds its files and QEMU, and no more.
@@ -48,13 +56,7 @@ func Find(ctx context.Context, environ []string, uid int) (*Program, error) {
 			}
 		}
 	}
-	for _, dir := range filepath.SplitList(valueOf(p.Env, "PATH")) {
-		at := filepath.Join(dir, "limactl")
-		if st, err := os.Stat(at); filepath.IsAbs(dir) && err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
-			p.Path = at
-			break
-		}
-	}
+	p.Path = Lookup(p.Env, "limactl")
 	if p.Path == "" {
 		return nil, &advice.Error{
 			Err:  errors.New("there is no limactl in PATH"),
@@ -67,6 +69,27 @@ func Find(ctx context.Context, environ []string, uid int) (*Program, error) {
 	}
 	p.Version, err = versionOf(string(out))
 	return p, err
+}
+
+// Lookup gives the path of the program that the PATH of an environment finds first, "" for none.
+func Lookup(environ []string, name string) string {
+	for _, dir := range filepath.SplitList(valueOf(environ, "PATH")) {
+		at := filepath.Join(dir, name)
+		if st, err := os.Stat(at); filepath.IsAbs(dir) && err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return at
+		}
+	}
+	return ""
+}
+
+// QEMU gives the command of QEMU for machines of this host's architecture, as limactl reads it: a
+// variable may name another program than the usual one, with arguments.
+func QEMU(environ []string) []string {
+	arch := Arch()
+	if words := strings.Fields(valueOf(environ, "QEMU_SYSTEM_"+strings.ToUpper(arch))); len(words) > 0 {
+		return words
+	}
+	return []string{"qemu-system-" + arch}
 }
 
 func valueOf(env []string, name string) string {
@@ -93,7 +116,8 @@ func versionOf(said string) (string, error) {
 	return number, nil
 }
 
-// do starts limactl, waits for it and gives what it said.
+// do starts limactl, waits for it and gives what it said. It ends with this process, however that ends: the
+// next start would come across one that goes on with a machine.
 func (p *Program) do(ctx context.Context, limit time.Duration, in io.Reader, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -101,6 +125,9 @@ func (p *Program) do(ctx context.Context, limit time.Duration, in io.Reader, arg
 	said, told := &capped.Buffer{Most: maxAnswer, Over: cancel}, &capped.Buffer{Most: maxErrors}
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.Env, "/", in, said, told, endGrace
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	runtime.LockOSThread() // a thread is what it ends with
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = endsWithUs
 	err := cmd.Run()
 	what := "limactl " + args[0]
 	switch {
@@ -123,10 +150,13 @@ func explain(what string, err error, told string) error {
 	}
 	e := fmt.Errorf("%s: %w: %s", what, err, last)
 	switch {
-	case strings.Contains(told, "/dev/kvm") || strings.Contains(told, "KVM"):
-		return &advice.Error{Err: e, Hint: "this user cannot open /dev/kvm: join the group that owns it"}
+	case strings.Contains(strings.ToLower(told), "kvm"):
+		return &advice.Error{Err: e, Hint: "this user cannot open /dev/kvm: `carrel doctor` says why, and what to do"}
 	case strings.Contains(told, "qemu-system") && strings.Contains(told, "not found"):
 		return &advice.Error{Err: e, Hint: "install QEMU: the package qemu-system of your distribution"}
+	case strings.Contains(strings.ToLower(told), "no space left on device"):
+		return &advice.Error{Err: e, Hint: "make room where Lima keeps its machines (~/.lima, or LIMA_HOME); " +
+			"`carrel lima prune` removes those of projects that are gone"}
 	}
 	return e
 }

@@ -7,5 +7,5 @@ import (
 	"io"
 )
 
-// Take refuses: limactl has no machines here.
-func (m *Machine) Take(string) (io.Closer, error) { return nil, errors.ErrUnsupported }
+// take refuses: there are no machines here.
+func take(string) (io.Closer, error) { return nil, errors.ErrUnsupported }

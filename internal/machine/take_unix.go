@@ -12,13 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Take refuses a second run in one machine: its processes could reach what the first one serves.
-// dir is the project's in the state directory.
-func (m *Machine) Take(dir string) (io.Closer, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(dir+"/machine", os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+// take locks a file as long as this process has it open.
+func take(path string) (io.Closer, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,5 @@
+package lima
+
+import "syscall"
+
+var endsWithUs = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
