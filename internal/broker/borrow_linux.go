@@ -52,33 +52,3 @@ func (b *Broker) pinBorrowed(tid uint32, fd int32) (int, error) {
 	defer b.giveBack(own)
 	return unix.Openat(b.self, strconv.Itoa(own), unix.O_PATH|unix.O_CLOEXEC, 0)
 }
-
-// ownDir opens, as a path only, what a directory argument means, on the caller's
-// own mount.
-func (w *worker) ownDir(dirfd int32) (int, error) {
-	if dirfd != unix.AT_FDCWD {
-		return w.callerFD(dirfd)
-	}
-	fd, err := w.procs.Open(w.call.TID, "cwd", 0)
-	if err != nil {
-		return -1, unix.EACCES
-	}
-	return fd, nil
-}
-
-// callerFD opens, as a path only, what the caller has at fd.
-func (w *worker) callerFD(fd int32) (int, error) {
-	if fd < 0 {
-		return -1, unix.EBADF
-	}
-	n, err := w.procs.Open(w.call.TID, caller.Link(fd), 0)
-	if err == unix.EACCES {
-		// A program that may not be read hides its descriptors from its user in
-		// procfs, but not from the owner of its user namespace.
-		n, err = w.b.pinBorrowed(w.call.TID, fd)
-	}
-	if err != nil {
-		return -1, unix.EBADF
-	}
-	return n, nil
-}

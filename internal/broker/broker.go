@@ -1,13 +1,12 @@
 // Package broker answers the trapped system calls that change a workspace's files: it
 // resolves the path, has the change decided and recorded, and carries it out.
 //
-// Inside the walls the workspace's roots are mounted read-only. A seccomp filter
-// stops every system call that would change them and hands it to a [Broker] in
-// the supervisor. The broker reads the call's arguments once, resolves the path
-// in the mirror (a copy of the workspace's own mount layout whose roots are
-// read-write, masks included) to a pinned parent directory, asks its [Decider],
-// tells its [Recorder], carries the call out itself, and answers with the
-// result or with a descriptor installed in the caller.
+// Inside the walls the workspace's roots are mounted read-only. A seccomp filter stops every
+// system call that would change them and hands it to a [Broker] in the supervisor. The broker
+// reads the call's arguments once, and resolves the path in the mirror to a pinned parent
+// directory. The mirror is a copy of the workspace's own mount layout whose roots are
+// read-write, masks included. The broker asks its [Decider], tells its [Recorder], and carries
+// the call out itself. It answers with the result or with a descriptor installed in the caller.
 //
 // Three rules hold everything together. What the broker does not take is
 // continued, and meets the read-only mount: continuing is never a permission.
@@ -81,6 +80,8 @@ type Change struct {
 	Over Kind   // rename, link: what is at To
 
 	TID uint32 // the thread that asks for it, in the supervisor's pid namespace; 0 in a question
+	// Label is that of the command that asks for it under another kernel, see package sandbox.
+	Label uint64
 	// Copied: To becomes a copy of Path, which goes, and not Path itself.
 	Copied bool
 	// Hides, of a chmod: the owner may not read what is at Path afterwards.

@@ -8,12 +8,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/broker/caller"
-	"carrel/internal/broker/ownfs"
 )
 
 // Call is one stopped system call: struct seccomp_notif of linux/seccomp.h.
@@ -48,6 +46,7 @@ type Config struct {
 	Trap     Trap
 	Mirror   int      // root of the mirrored mount tree, roots read-write
 	View     int      // root of the workspace's own tree, roots read-only
+	Level    int      // of the workspace's process ids below ours
 	Roots    []string // canonical paths whose changes go through the broker
 	Grants   int      // root of a tree that has the roots at their paths, read-write, and nothing else: what is opened for a caller lies there
 	Decider  Decider
@@ -183,7 +182,7 @@ func (b *Broker) Hold(hold bool) {
 func (b *Broker) work(started chan<- error) {
 	defer b.workers.Done()
 	runtime.LockOSThread() // and never unlocked: the thread ends with its privileges
-	w := &worker{b: b, trap: b.config.Trap}
+	w := newWorker(b)
 	err := w.becomeHands()
 	started <- err
 	if err != nil {
@@ -201,66 +200,6 @@ func (b *Broker) work(started chan<- error) {
 			w.rest()
 		}
 		w.release()
-	}
-}
-
-// restEvery is less than the 10 ms after which the monitor of the Go scheduler takes the
-// processor from a goroutine that has not been scheduled anew. A worker is not, by
-// its system calls alone. The monitor then interrupts the thread, and goes on to look
-// every 20 us for whom else to interrupt: more than a twentieth of all time.
-const restEvery = 5 * time.Millisecond
-
-func (w *worker) rest() {
-	if now := time.Now(); now.Sub(w.rested) > restEvery {
-		w.rested = now
-		runtime.Gosched()
-	}
-}
-
-// becomeHands gives the thread a umask of its own and takes every capability
-// from it: it acts with what the user may do and nothing else.
-func (w *worker) becomeHands() error {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	_, _, e := unix.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
-	if e != 0 {
-		return fmt.Errorf("dropping a thread's capabilities: %w", e)
-	}
-	var err error
-	w.fs, err = ownfs.Separate()
-	return err
-}
-
-// worker is one thread's state; call is the one that it is answering.
-type worker struct {
-	b       *Broker
-	trap    Trap
-	call    Call
-	away    bool         // the caller has a root or mounts of its own
-	late    bool         // retrying, see Broker.later
-	single  bool         // no other worker acts meanwhile
-	decides bool         // and that was asked for, see Verdict.Alone
-	wait    func(func()) // see Change.Wait
-	dirs    directories
-	granted granted                // see quick
-	recent  *recent                // of the call that it is answering
-	kept    atomic.Pointer[recent] // between calls
-	fs      *ownfs.Context
-	procs   caller.Threads
-	rested  time.Time
-	state   atomic.Int32
-	calls   atomic.Uint64
-	memory  caller.Memory
-	link    [caller.PathMax]byte
-}
-
-// drop lets go of what the worker has pinned.
-func (w *worker) drop() {
-	w.release()
-	w.dirs.drop()
-	w.procs.Drop()
-	if w.fs != nil {
-		w.fs.Close()
 	}
 }
 
@@ -399,7 +338,8 @@ func (b *Broker) later(c Call) {
 func (b *Broker) retry(c Call) {
 	defer b.workers.Done()
 	runtime.LockOSThread()
-	w := &worker{b: b, trap: b.config.Trap, late: true}
+	w := newWorker(b)
+	w.late = true
 	defer w.drop()
 	able := w.becomeHands() == nil
 	for {

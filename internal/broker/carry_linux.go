@@ -64,7 +64,7 @@ func kindOf(mode uint32) Kind {
 
 // change decides, records and carries out, in this order. do runs only while
 // the caller is still waiting: what a dead caller's memory said may be another's.
-func (w *worker) change(ch *Change, do func() error) error {
+func (w *deciding) change(ch *Change, do func() error) error {
 	if err := w.allow(ch); err != nil {
 		return err
 	}
@@ -72,12 +72,12 @@ func (w *worker) change(ch *Change, do func() error) error {
 }
 
 // allowed is change for what has been decided.
-func (w *worker) allowed(ch *Change, do func() error) error {
+func (w *deciding) allowed(ch *Change, do func() error) error {
 	if !w.trap.Valid(w.call.ID) {
 		return errAnswered
 	}
 	ch.Wait, ch.TID = w.wait, w.call.TID
-	w.letIn(ch)
+	w.b.letIn(ch)
 	if err := w.b.config.Recorder.Before(ch); err != nil {
 		return errno(err)
 	}
@@ -86,7 +86,7 @@ func (w *worker) allowed(ch *Change, do func() error) error {
 	return err
 }
 
-func (w *worker) allow(ch *Change) error {
+func (w *deciding) allow(ch *Change) error {
 	v, err := w.decide(ch)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (w *worker) allow(ch *Change) error {
 }
 
 // decide asks for a decision; errAlone says that it has to be made while no other worker acts.
-func (w *worker) decide(ch *Change) (Verdict, error) {
+func (w *deciding) decide(ch *Change) (Verdict, error) {
 	v := w.b.config.Decider.Decide(ch)
 	if v.Alone && !w.decides {
 		return v, errAlone
@@ -103,47 +103,31 @@ func (w *worker) decide(ch *Change) (Verdict, error) {
 	return v, nil
 }
 
-func (w *worker) verdict(ch *Change, v Verdict) error {
+func (w *deciding) verdict(ch *Change, v Verdict) error {
 	if !v.Allowed || v.Vet != nil {
 		return w.refuse(ch, v)
 	}
 	return nil
 }
 
-func (w *worker) refuse(ch *Change, v Verdict) error {
+func (w *deciding) refuse(ch *Change, v Verdict) error {
 	if w.b.config.Refused != nil {
 		w.b.config.Refused(ch, v)
 	}
 	return unix.EACCES
 }
 
-// name resolves a path argument of the call to a place in a root.
-func (w *worker) name(dirfd int32, addr uint64, buf int) (place, error) {
-	path, err := w.memory.Text(addr, buf)
-	if err != nil {
-		return place{}, err
-	}
-	p, err := w.resolve(dirfd, path)
-	if err != nil {
-		return place{}, err
-	}
-	if !w.ours(p.path) {
-		return place{}, errNotMine
-	}
-	return p, nil
-}
-
-func (w *worker) mkdirAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
+func mkdirAt(w *worker, dirfd int32, addr uint64, mode uint32) (int64, error) {
 	p, err := w.name(dirfd, addr, 0)
 	if err != nil {
 		return 0, err
 	}
-	return 0, w.make(&p, &Change{Op: OpMkdir}, func() error { return w.fs.Mkdirat(p.dir, p.name, mode) })
+	return 0, p.make(w, &Change{Op: OpMkdir}, func() error { return w.fs.Mkdirat(p.dir, p.name, mode) })
 }
 
 // make makes a new name. Where there is something, nothing is decided, recorded
 // or tried.
-func (w *worker) make(p *place, ch *Change, do func() error) error {
+func (p *place) make(w *worker, ch *Change, do func() error) error {
 	l, err := p.at()
 	if err != nil {
 		return err
@@ -155,7 +139,7 @@ func (w *worker) make(p *place, ch *Change, do func() error) error {
 	return w.change(ch, func() error { return w.withUmask(do) })
 }
 
-func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
+func mknodAt(w *worker, dirfd int32, addr uint64, mode uint32) (int64, error) {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG, 0, unix.S_IFIFO, unix.S_IFSOCK:
 	case unix.S_IFCHR, unix.S_IFBLK:
@@ -169,10 +153,10 @@ func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, w.make(&p, &Change{Op: OpMknod}, func() error { return w.fs.Mknodat(p.dir, p.name, mode&^(unix.S_ISUID|unix.S_ISGID)) })
+	return 0, p.make(w, &Change{Op: OpMknod}, func() error { return w.fs.Mknodat(p.dir, p.name, mode&^(unix.S_ISUID|unix.S_ISGID)) })
 }
 
-func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error) {
+func symlinkAt(w *worker, text uint64, dirfd int32, addr uint64) (int64, error) {
 	w.memory.Fetch(addr, text)
 	target, err := w.memory.Text(text, 1)
 	if err == nil && target == "" {
@@ -186,10 +170,10 @@ func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error)
 		return 0, err
 	}
 	ch := Change{Op: OpSymlink, Text: target}
-	return 0, w.make(&p, &ch, func() error { return unix.Symlinkat(target, p.dir, p.name) })
+	return 0, p.make(w, &ch, func() error { return unix.Symlinkat(target, p.dir, p.name) })
 }
 
-func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
+func unlinkAt(w *worker, dirfd int32, addr uint64, flags int) (int64, error) {
 	if flags&^unix.AT_REMOVEDIR != 0 {
 		return 0, unix.EINVAL
 	}
@@ -257,7 +241,7 @@ func empty(w *worker, p *place, name string) error {
 
 // busy is the kernel's answer for a name inside that something is mounted on, see
 // look. Where a rule is why it is mounted, that is told.
-func (w *worker) busy(ch *Change) error {
+func (w *deciding) busy(ch *Change) error {
 	if err := w.allow(ch); err == errAlone {
 		return err
 	}
@@ -269,12 +253,12 @@ const (
 	renameExchange  = 1 << 1
 )
 
-func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flags uint) (int64, error) {
+func renameAt(w *worker, fromfd int32, from uint64, tofd int32, to uint64, flags uint) (int64, error) {
 	if flags&^(renameNoReplace|renameExchange) != 0 || flags == renameNoReplace|renameExchange {
 		return 0, unix.EINVAL // a whiteout is a device node
 	}
 	w.memory.Fetch(from, to)
-	p, q, err := w.names(fromfd, from, tofd, to)
+	p, q, err := names(w, fromfd, from, tofd, to)
 	if err != nil {
 		return 0, err
 	}
@@ -297,7 +281,7 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 		return 0, err
 	}
 	if ch.Op == OpRename && old.Kind == KindFile && v.Allowed && v.Vet != nil {
-		w.letIn(&ch)
+		w.b.letIn(&ch)
 		return 0, w.replaceVetted(&ch, v)
 	}
 	if err := w.verdict(&ch, v); err != nil {
@@ -330,7 +314,7 @@ func renamed(p, q *place, flags uint) (old, over look, err error) {
 
 // names resolves the two paths of a rename. With one in a root and the other
 // outside the kernel's answer is EXDEV, also on the read-only mount: it gives it.
-func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q place, err error) {
+func names(w *worker, fromfd int32, from uint64, tofd int32, to uint64) (p, q place, err error) {
 	if p, err = w.name(fromfd, from, 0); err == errRemoved {
 		if q, err = w.name(tofd, to, 1); err == nil {
 			err = forbidden(errRemoved, unix.X_OK, &q) // what is wrong with the second path comes first
@@ -366,7 +350,7 @@ func forbidden(err error, use uint32, places ...*place) error {
 	return err
 }
 
-func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags int) (int64, error) {
+func linkAt(w *worker, fromfd int32, from uint64, tofd int32, to uint64, flags int) (int64, error) {
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return 0, unix.EINVAL
 	}
@@ -382,7 +366,7 @@ func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags 
 	follow := flags&unix.AT_SYMLINK_FOLLOW != 0
 	var o object
 	if isFD && (path == "" || follow) {
-		o, err = w.linkDescriptor(fd)
+		o, err = linkDescriptor(w, fd)
 	} else {
 		o, err = w.find(fromfd, path, follow)
 	}
@@ -400,10 +384,10 @@ func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags 
 	if err != nil {
 		return 0, err
 	}
-	return w.linkObject(&o, &q)
+	return linkObject(w, &o, &q)
 }
 
-func (w *worker) linkObject(o *object, q *place) (int64, error) {
+func linkObject(w *worker, o *object, q *place) (int64, error) {
 	do := func() error { return unix.Linkat(unix.AT_FDCWD, o.link(), q.dir, q.name, unix.AT_SYMLINK_FOLLOW) }
 	if l, err := q.at(); err != nil {
 		return 0, err
@@ -466,7 +450,7 @@ func linkSame(dir int, name string, q *place, st *unix.Stat_t) error {
 
 // linkDescriptor gives an open file a name: how a file made with O_TMPFILE gets
 // one.
-func (w *worker) linkDescriptor(fd int32) (object, error) {
+func linkDescriptor(w *worker, fd int32) (object, error) {
 	if fd == unix.AT_FDCWD {
 		return w.stand(fd)
 	}

@@ -126,14 +126,14 @@ func (d *directories) forget(which func(*directory) bool) (any bool) {
 func (d *directories) drop() { d.forget(func(*directory) bool { return true }) }
 
 // removed lets go of a directory that is gone, which would take room on the disk.
-func (w *worker) removed(l look) {
+func (w *pinner) removed(l look) {
 	w.dirs.forget(func(k *directory) bool { return k.ino == l.Ino && k.dev == l.Dev })
 }
 
 // withRoom is an open that does not fail because of what is pinned for later.
-func (w *worker) withRoom(open func() (int, error)) (int, error) {
+func (w *pinner) withRoom(open func() (int, error)) (int, error) {
 	fd, err := open()
-	if err != unix.EMFILE && err != unix.ENFILE {
+	if !scarce(err) {
 		return fd, err
 	}
 	if !w.dirs.forget(func(k *directory) bool { return k.used != w.dirs.call }) {
@@ -165,7 +165,7 @@ func inodeOf(st *unix.Statx_t) inode {
 }
 
 // enter takes over a directory that has been opened in the mirror.
-func (w *worker) enter(fd int) (*directory, error) {
+func (w *pinner) enter(fd int) (*directory, error) {
 	id, err := identify(fd, "")
 	if err != nil {
 		unix.Close(fd)
@@ -180,36 +180,9 @@ func (w *worker) enter(fd int) (*directory, error) {
 	return d, nil
 }
 
-// directory finds what a path of the caller names, which has to be a directory: the one
-// that the argument means itself for "". Its place is looked at.
-func (w *worker) directory(dirfd int32, text string) (*directory, error) {
-	if text == "" {
-		d, err := w.base(dirfd)
-		if err == nil && w.locate(d) != nil {
-			err = errNotMine
-		}
-		return d, err
-	}
-	if d := w.dirs.begun(dirfd, text); d != nil {
-		return d, nil
-	}
-	d := w.straight(dirfd, text)
-	if d == nil {
-		fd, err := w.lookup(dirfd, text, unix.O_DIRECTORY)
-		if err != nil {
-			return nil, err
-		}
-		if d, err = w.enter(fd); err != nil || w.locate(d) != nil {
-			return nil, errNotMine
-		}
-	}
-	w.dirs.begins = append(w.dirs.begins, begin{dirfd, text, d})
-	return d, nil
-}
-
 // straight finds a directory that no link and no ".." is on the way to; nil for any
 // other, and where something is wrong.
-func (w *worker) straight(dirfd int32, text string) *directory {
+func (w *pinner) straight(dirfd int32, text string) *directory {
 	names, count := plain(text)
 	if count == 0 || text == w.dirs.linked {
 		return nil
@@ -258,7 +231,7 @@ func plain(text string) (names string, count int) {
 const maxLooks = 2
 
 // below finds a directory by one name.
-func (w *worker) below(dir *directory, name string) *directory {
+func (w *pinner) below(dir *directory, name string) *directory {
 	d := w.dirs.find(func(k *directory) bool { return k.above == dir.inode && k.name == name })
 	if d != nil {
 		if id, err := identify(dir.fd, name); err == nil && id == d.inode {
@@ -278,7 +251,7 @@ func (w *worker) below(dir *directory, name string) *directory {
 
 // opened opens a directory without links on the way: want is its path if the kernel
 // spells it as the caller does.
-func (w *worker) opened(from int, text, want string, scope uint64) *directory {
+func (w *pinner) opened(from int, text, want string, scope uint64) *directory {
 	fd, err := w.open(from, text, unix.O_DIRECTORY, scope|unix.RESOLVE_NO_SYMLINKS)
 	if err == unix.ELOOP {
 		w.dirs.linked = text
@@ -300,7 +273,7 @@ func (w *worker) opened(from int, text, want string, scope uint64) *directory {
 }
 
 // locate asks where a directory is, once in a call.
-func (w *worker) locate(d *directory) error {
+func (w *pinner) locate(d *directory) error {
 	if d.located == w.dirs.call {
 		return nil
 	}
@@ -314,7 +287,7 @@ func (w *worker) locate(d *directory) error {
 // spelled says whether the file system of a directory is one where no two spellings mean
 // one name, and where two directories never have one inode number. Others may be such:
 // they are asked each time.
-func (w *worker) spelled(d *directory) bool {
+func (w *pinner) spelled(d *directory) bool {
 	exact, known := w.dirs.exact[d.dev]
 	if !known {
 		var fs unix.Statfs_t
@@ -330,4 +303,26 @@ func (w *worker) spelled(d *directory) bool {
 		w.dirs.exact[d.dev] = exact
 	}
 	return exact
+}
+
+// dirPath is fdPath for a directory that stays pinned. Asking for the working directory
+// takes less than half of what procfs does; the thread stays there, as the next
+// call is likely to ask again.
+func (w *pinner) dirPath(d *directory) (string, error) {
+	if w.dirs.in != d {
+		if !w.fs.Own() || unix.Fchdir(d.fd) != nil {
+			return w.fdPath(d.fd) // one that may not be searched, or all threads would go there
+		}
+		w.dirs.in = d
+	}
+	n, err := unix.Getcwd(w.link[:])
+	if err == nil {
+		// A mirror is mounted nowhere: its root is not ours, unless there are no mounts of
+		// the workspace's own.
+		at, ok := strings.CutPrefix(string(w.link[:n-1]), "(unreachable)")
+		if ok != w.b.ownRoot {
+			return at, nil
+		}
+	}
+	return w.fdPath(d.fd)
 }

@@ -62,8 +62,8 @@ const (
 )
 
 // letIn gives back the leases of the files of a change.
-func (w *worker) letIn(ch *Change) {
-	if !w.b.drafts.some.Load() {
+func (b *Broker) letIn(ch *Change) {
+	if !b.drafts.some.Load() {
 		return
 	}
 	files := []Inode{{ch.Was.Dev, ch.Was.Ino}, {ch.WasTo.Dev, ch.WasTo.Ino}}
@@ -71,11 +71,11 @@ func (w *worker) letIn(ch *Change) {
 	if ch.Pinned > 0 && unix.Fstat(ch.Pinned, &st) == nil {
 		files = append(files, Inode{st.Dev, st.Ino})
 	}
-	w.b.drafts.letIn(files...)
+	b.drafts.letIn(files...)
 }
 
 // again gives the caller the draft that there is of a file, number -1 where there is none.
-func (s *drafts) again(w *worker, r *request, ch *Change) (handed, error) {
+func (s *drafts) again(w *pinner, r *request, ch *Change) (handed, error) {
 	in := Inode{ch.Was.Dev, ch.Was.Ino}
 	if ch.Was.Kind == KindNone {
 		var st unix.Stat_t
@@ -96,7 +96,7 @@ func (s *drafts) again(w *worker, r *request, ch *Change) (handed, error) {
 
 // begin makes a draft of d.place, and gives it to the caller. It closes that where it
 // fails, and takes back a file that was made.
-func (s *drafts) begin(w *worker, r *request, d *draft) (handed, error) {
+func (s *drafts) begin(w *pinner, r *request, d *draft) (handed, error) {
 	if err := unix.Fstat(d.place, &d.was); err != nil {
 		unix.Close(d.place)
 		return handed{number: -1}, err
@@ -118,7 +118,7 @@ func (s *drafts) begin(w *worker, r *request, d *draft) (handed, error) {
 	return got, nil
 }
 
-func (s *drafts) started(w *worker, r *request, d *draft, was bool) (got handed, err error) {
+func (s *drafts) started(w *pinner, r *request, d *draft, was bool) (got handed, err error) {
 	d.in = Inode{d.was.Dev, d.was.Ino}
 	memory, err := w.withRoom(func() (int, error) { return unix.MemfdCreate("carrel", unix.MFD_CLOEXEC) })
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *drafts) started(w *worker, r *request, d *draft, was bool) (got handed,
 }
 
 // give opens the text for the caller, as it asked for the file.
-func (d *draft) give(w *worker, r *request, of int) (handed, error) {
+func (d *draft) give(w *pinner, r *request, of int) (handed, error) {
 	flags := r.flags&^(creating|unix.O_NOFOLLOW|unix.O_DIRECT) | unix.O_CLOEXEC
 	fd, err := w.withRoom(func() (int, error) { return unix.Openat(w.b.self, strconv.Itoa(of), flags, 0) })
 	if err != nil {

@@ -41,7 +41,7 @@ func (q *fifos) close() {
 	}
 }
 
-func (w *worker) readFIFO(r *request, pin int) (int64, error) {
+func (r *request) readFIFO(w *worker, pin int) (int64, error) {
 	fd, err := unix.Openat(w.b.self, strconv.Itoa(pin), r.flags&^(creating|unix.O_NOFOLLOW)|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
@@ -62,13 +62,13 @@ func (w *worker) readFIFO(r *request, pin int) (int64, error) {
 	if !q.running {
 		q.running = true
 		w.b.workers.Add(1)
-		go w.b.watchFIFOs()
+		go q.watch(w.b)
 	}
 	return 0, errAnswered
 }
 
-// watchFIFOs answers as writers come, and ends when nobody waits any more.
-func (b *Broker) watchFIFOs() {
+// watch answers as writers come, and ends when no caller waits any more.
+func (q *fifos) watch(b *Broker) {
 	defer b.workers.Done()
 	for look := 1; ; look++ {
 		over := false
@@ -78,7 +78,7 @@ func (b *Broker) watchFIFOs() {
 		case <-time.After(fifoPause):
 		}
 		b.gate.wait()
-		if b.fifos.look(b.config.Trap, over, look%fifoSignal == 0) {
+		if q.look(b.config.Trap, over, look%fifoSignal == 0) {
 			return
 		}
 	}

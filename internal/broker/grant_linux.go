@@ -17,7 +17,7 @@ import (
 
 // apartDir pins by its own mount a directory that is pinned in the mirror. What it
 // gives stays the directory's.
-func (w *worker) apartDir(d *directory) (int, error) {
+func (w *pinner) apartDir(d *directory) (int, error) {
 	if d.grant >= 0 {
 		return d.grant, nil
 	}
@@ -33,7 +33,7 @@ func (w *worker) apartDir(d *directory) (int, error) {
 }
 
 // apartPlace is apartDir for the directory of a place.
-func (w *worker) apartPlace(p *place) (int, error) {
+func (w *pinner) apartPlace(p *place) (int, error) {
 	if p.pin == nil {
 		return w.apartCopy(p.dir)
 	}
@@ -41,7 +41,7 @@ func (w *worker) apartPlace(p *place) (int, error) {
 }
 
 // apartCopy is apartDir for what somebody else has pinned.
-func (w *worker) apartCopy(pin int) (int, error) {
+func (w *pinner) apartCopy(pin int) (int, error) {
 	fd, err := w.withRoom(func() (int, error) { return unix.FcntlInt(uintptr(pin), unix.F_DUPFD_CLOEXEC, 0) })
 	if err != nil {
 		return -1, err
@@ -54,7 +54,7 @@ func (w *worker) apartCopy(pin int) (int, error) {
 }
 
 // apart pins by its own mount what is pinned in the mirror.
-func (w *worker) apart(pin int, st *unix.Stat_t) (int, error) {
+func (w *pinner) apart(pin int, st *unix.Stat_t) (int, error) {
 	var err error
 	for range apartTries { // somebody may move it on the way
 		var at string
@@ -108,7 +108,7 @@ func descend(dir int, name string) (int, error) {
 }
 
 // openApart opens a file that is pinned in the mirror.
-func (w *worker) openApart(pin int, st *unix.Stat_t, flags int) (int, error) {
+func (w *pinner) openApart(pin int, st *unix.Stat_t, flags int) (int, error) {
 	fd, err := w.apart(pin, st)
 	if err != nil {
 		return -1, err

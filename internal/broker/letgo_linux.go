@@ -9,20 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// letGo has the kernel run a call that is not the broker's. With Config.Bare that
-// is no answer to a change of metadata, which nothing native would refuse, and with
-// Config.Cuts none to an open that cuts: POSIX leaves open what it does without writing.
-func (w *worker) letGo(c *Call) {
-	switch {
-	case w.b.config.Bare && w.b.anybody[c.Nr]:
-		w.trap.Answer(c.ID, 0, unix.EPERM)
-	case w.b.config.Cuts && cuts(c):
-		w.trap.Answer(c.ID, 0, unix.EINVAL)
-	default:
-		w.trap.Continue(c.ID)
-	}
-}
-
 // cuts says whether a call can cut a file that it does not open for writing, or can be made
 // to by another thread that changes its memory.
 func cuts(c *Call) bool {
@@ -42,7 +28,7 @@ func cutsUnwritten(flags int) bool {
 
 // uncut gives the error of an open of this kind that is not the broker's: what the kernel says
 // of the name where it would not open it, and EINVAL where it would.
-func uncut(w *worker, r *request) error {
+func (r *request) uncut(w *worker) error {
 	o, err := w.outside(target{dirfd: r.dirfd, path: r.path, follow: r.flags&unix.O_NOFOLLOW == 0})
 	if _, proc := caller.Descriptor(r.path); err == unix.ENOENT && r.flags&unix.O_CREAT != 0 && !proc {
 		if strings.HasSuffix(r.path, "/") {

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"encoding/binary"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -12,11 +11,11 @@ import (
 // alter carries out a change of metadata. A descriptor of something that is in
 // no root is served too, on the caller's own mount of it: continuing would let
 // another thread put a granted descriptor in its place.
-func (w *worker) alter(op string, t target, do func(o *object) error) (int64, error) {
-	return w.alterBy(Change{Op: op}, t, do)
+func (t target) alter(w *worker, op string, do func(o *object) error) (int64, error) {
+	return t.alterBy(w, Change{Op: op}, do)
 }
 
-func (w *worker) alterBy(ch Change, t target, do func(o *object) error) (int64, error) {
+func (t target) alterBy(w *worker, ch Change, do func(o *object) error) (int64, error) {
 	if t.byFD && w.procs.OnlyPath(w.call.TID, t.dirfd) {
 		return 0, unix.EBADF
 	}
@@ -30,14 +29,14 @@ func (w *worker) alterBy(ch Change, t target, do func(o *object) error) (int64, 
 		return 0, err
 	}
 	defer o.close()
-	if (elsewhere || alone && !w.ours(o.path)) && w.unheld(o.path) {
+	if (elsewhere || alone && !w.ours(o.path)) && w.b.unheld(o.path) {
 		return 0, unix.EPERM
 	}
 	if elsewhere || alone && !w.ours(o.path) {
 		if !w.trap.Valid(w.call.ID) {
 			return 0, errAnswered
 		}
-		if w.hostDevice(&o) || w.hostPipe(&o) {
+		if w.b.hostDevice(&o) || w.b.hostPipe(&o) {
 			return 0, unix.EPERM
 		}
 		return 0, do(&o)
@@ -58,25 +57,25 @@ func (w *worker) alterBy(ch Change, t target, do func(o *object) error) (int64, 
 
 // hostDevice knows a device that a command has as an inherited descriptor: its
 // node is the host's own, for everybody. Terminals made inside are not.
-func (w *worker) hostDevice(o *object) bool {
+func (b *Broker) hostDevice(o *object) bool {
 	kind := o.stat.Mode & unix.S_IFMT
-	return (kind == unix.S_IFCHR || kind == unix.S_IFBLK) && o.stat.Dev != w.b.terminals
+	return (kind == unix.S_IFCHR || kind == unix.S_IFBLK) && o.stat.Dev != b.terminals
 }
 
 // hostPipe knows a named pipe that a command may have as an inherited
 // descriptor, through the host's own mount: its mode says who on the host can
 // read and write it. A pipe without a name is nobody's to open, and what was made
 // inside is in memory; one in a cache on disk keeps its mode as well.
-func (w *worker) hostPipe(o *object) bool {
-	if o.stat.Mode&unix.S_IFMT != unix.S_IFIFO || o.stat.Dev == w.b.memory {
+func (b *Broker) hostPipe(o *object) bool {
+	if o.stat.Mode&unix.S_IFMT != unix.S_IFIFO || o.stat.Dev == b.memory {
 		return false
 	}
 	var fs unix.Statfs_t
 	return unix.Fstatfs(o.fd, &fs) != nil || fs.Type != unix.PIPEFS_MAGIC
 }
 
-func (w *worker) chmod(t target, mode uint32) (int64, error) {
-	return w.alterBy(Change{Op: OpChmod, Hides: mode&unix.S_IRUSR == 0, Mode: mode}, t, func(o *object) error {
+func (t target) chmod(w *worker, mode uint32) (int64, error) {
+	return t.alterBy(w, Change{Op: OpChmod, Hides: mode&unix.S_IRUSR == 0, Mode: mode}, func(o *object) error {
 		mode := mode & 0o7777
 		if kindOf(o.stat.Mode) != KindDir {
 			if mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
@@ -88,7 +87,7 @@ func (w *worker) chmod(t target, mode uint32) (int64, error) {
 		if kindOf(o.stat.Mode) == KindSymlink {
 			return unix.EOPNOTSUPP
 		}
-		w.b.pins.hold(w, o, mode)
+		w.b.pins.hold(&w.pinner, o, mode)
 		err := unix.Fchmodat(o.fd, "", mode, unix.AT_EMPTY_PATH) // fchmodat2, Linux 6.6
 		if err == unix.ENOSYS || err == unix.EOPNOTSUPP || err == unix.EINVAL {
 			err = unix.Fchmodat(unix.AT_FDCWD, o.link(), mode, 0)
@@ -97,15 +96,15 @@ func (w *worker) chmod(t target, mode uint32) (int64, error) {
 	})
 }
 
-func (w *worker) chown(t target, uid, gid uint32) (int64, error) {
-	return w.alter(OpChown, t, func(o *object) error {
+func (t target) chown(w *worker, uid, gid uint32) (int64, error) {
+	return t.alter(w, OpChown, func(o *object) error {
 		return unix.Fchownat(o.fd, "", int(int32(uid)), int(int32(gid)), unix.AT_EMPTY_PATH)
 	})
 }
 
 // utimes takes two timespecs, or none for now.
-func (w *worker) utimes(t target, times *[2]unix.Timespec) (int64, error) {
-	return w.alter(OpUtimes, t, func(o *object) error { return setTimes(o, times) })
+func (t target) utimes(w *worker, times *[2]unix.Timespec) (int64, error) {
+	return t.alter(w, OpUtimes, func(o *object) error { return setTimes(o, times) })
 }
 
 // setTimes is utimensat(2) on a pinned object, also a symlink: x/sys has no
@@ -120,54 +119,7 @@ func setTimes(o *object, times *[2]unix.Timespec) error {
 	return nil
 }
 
-// timespecs reads two of them from the caller; nil for a null pointer.
-func (w *worker) timespecs(addr uint64) (*[2]unix.Timespec, error) {
-	if addr == 0 {
-		return nil, nil
-	}
-	var buf [32]byte
-	if err := w.memory.ReadExact(addr, buf[:]); err != nil {
-		return nil, err
-	}
-	var ts [2]unix.Timespec
-	for i := range ts {
-		ts[i].Sec = int64(binary.NativeEndian.Uint64(buf[16*i:]))
-		ts[i].Nsec = int64(binary.NativeEndian.Uint64(buf[16*i+8:]))
-	}
-	return &ts, nil
-}
-
-// timevals reads what utimes(2) takes: microseconds.
-func (w *worker) timevals(addr uint64) (*[2]unix.Timespec, error) {
-	ts, err := w.timespecs(addr)
-	if ts == nil || err != nil {
-		return nil, err
-	}
-	for i := range ts {
-		if ts[i].Nsec < 0 || ts[i].Nsec >= 1e6 {
-			return nil, unix.EINVAL
-		}
-		ts[i].Nsec *= 1000
-	}
-	return ts, nil
-}
-
-// utimbuf reads what utime(2) takes: seconds.
-func (w *worker) utimbuf(addr uint64) (*[2]unix.Timespec, error) {
-	if addr == 0 {
-		return nil, nil
-	}
-	var buf [16]byte
-	if err := w.memory.ReadExact(addr, buf[:]); err != nil {
-		return nil, err
-	}
-	var ts [2]unix.Timespec
-	ts[0].Sec = int64(binary.NativeEndian.Uint64(buf[:]))
-	ts[1].Sec = int64(binary.NativeEndian.Uint64(buf[8:]))
-	return &ts, nil
-}
-
-func (w *worker) utimensat(dirfd int32, addr, times uint64, flags int) (int64, error) {
+func utimensat(w *worker, dirfd int32, addr, times uint64, flags int) (int64, error) {
 	if addr != 0 && times != 0 {
 		w.memory.Fetch(addr, times)
 	}
@@ -183,12 +135,12 @@ func (w *worker) utimensat(dirfd int32, addr, times uint64, flags int) (int64, e
 		return 0, unix.EINVAL
 	}
 	if byFD {
-		return w.utimes(target{dirfd: dirfd, byFD: true}, ts)
+		return target{dirfd: dirfd, byFD: true}.utimes(w, ts)
 	}
-	return w.utimes(target{dirfd: dirfd, addr: addr, follow: flags&unix.AT_SYMLINK_NOFOLLOW == 0, empty: flags&unix.AT_EMPTY_PATH != 0}, ts)
+	return target{dirfd: dirfd, addr: addr, follow: flags&unix.AT_SYMLINK_NOFOLLOW == 0, empty: flags&unix.AT_EMPTY_PATH != 0}.utimes(w, ts)
 }
 
-func (w *worker) truncate(addr uint64, size int64) (int64, error) {
+func truncate(w *worker, addr uint64, size int64) (int64, error) {
 	if size < 0 {
 		return 0, unix.EINVAL
 	}
@@ -224,7 +176,7 @@ func (w *worker) truncate(addr uint64, size int64) (int64, error) {
 
 // asked finds what a question is about, which may be a removed directory that
 // the caller stands in.
-func (w *worker) asked(t target) (o object, alone bool, err error) {
+func (t target) asked(w *worker) (o object, alone bool, err error) {
 	o, alone, err = w.object(t)
 	if err == errNotMine && !t.byFD && !w.away {
 		alone = true
@@ -240,11 +192,11 @@ func (w *worker) asked(t target) (o object, alone bool, err error) {
 }
 
 // access answers for the mirror: the read-only mount would say no to all.
-func (w *worker) access(t target, mode uint32, flags int) (int64, error) {
+func (t target) access(w *worker, mode uint32, flags int) (int64, error) {
 	if flags&^(unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 || mode&^7 != 0 {
 		return 0, unix.EINVAL
 	}
-	o, alone, err := w.asked(t)
+	o, alone, err := t.asked(w)
 	if err != nil {
 		return 0, err
 	}
@@ -263,8 +215,8 @@ func (w *worker) access(t target, mode uint32, flags int) (int64, error) {
 const readOnlyFS = 1 // ST_RDONLY of statvfs(3)
 
 // statfs says of a root what the bare directory would say: writable.
-func (w *worker) statfs(t target, out uint64) (int64, error) {
-	o, alone, err := w.asked(t)
+func (t target) statfs(w *worker, out uint64) (int64, error) {
+	o, alone, err := t.asked(w)
 	if err != nil {
 		return 0, err
 	}
@@ -281,4 +233,18 @@ func (w *worker) statfs(t target, out uint64) (int64, error) {
 	}
 	buf := unsafe.Slice((*byte)(unsafe.Pointer(&fs)), unsafe.Sizeof(fs))
 	return 0, caller.Write(w.call.TID, out, buf)
+}
+
+// unheld says whether nothing native keeps the metadata of what lies at a path,
+// which is in no root, from the caller's change.
+func (b *Broker) unheld(path string) bool {
+	if !b.config.Bare {
+		return false
+	}
+	for _, f := range b.config.Free {
+		if path == f || len(path) > len(f) && path[:len(f)] == f && path[len(f)] == '/' {
+			return false
+		}
+	}
+	return true
 }

@@ -11,7 +11,7 @@ import (
 
 // walk is open for a path of the caller, step by step in the mirror. With
 // O_NOFOLLOW a symlink at the end is what is found.
-func (w *worker) walk(dirfd int32, path string, flags uint64) (int, error) {
+func (w *resolver) walk(dirfd int32, path string, flags uint64) (int, error) {
 	k := walker{w: w, nofollow: flags&unix.O_NOFOLLOW != 0, dir: flags&unix.O_DIRECTORY != 0}
 	defer k.close()
 	return k.inMirror(dirfd, path)

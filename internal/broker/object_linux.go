@@ -21,7 +21,7 @@ type target struct {
 }
 
 // object finds a target. alone: see findFD.
-func (w *worker) object(t target) (o object, alone bool, err error) {
+func (w *finder) object(t target) (o object, alone bool, err error) {
 	if t.byFD {
 		return w.findFD(t.dirfd)
 	}
@@ -51,22 +51,11 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 	return o, false, err
 }
 
-// targetText reads a target's path, "" where it has none.
-func (w *worker) targetText(t target) (string, error) {
-	if t.here {
-		return "", nil
-	}
-	if t.path != "" {
-		return t.path, nil
-	}
-	return w.memory.Text(t.addr, 0)
-}
-
 // outside finds what a path outside all roots means, or a path of a caller
 // with another root: in the caller's own view, on the caller's own mounts.
 // Continuing would let another thread change the text to the procfs name of a
 // granted descriptor, whose mount can be written.
-func (w *worker) outside(t target) (object, error) {
+func (w *resolver) outside(t target) (object, error) {
 	path, err := w.targetText(t)
 	if err != nil {
 		return object{}, err
@@ -88,7 +77,7 @@ func (w *worker) outside(t target) (object, error) {
 }
 
 // openOutside opens a path from the caller's own root or directory.
-func (w *worker) openOutside(dirfd int32, path string, follow bool) (int, error) {
+func (w *resolver) openOutside(dirfd int32, path string, follow bool) (int, error) {
 	flags := uint64(unix.O_NOFOLLOW)
 	if follow {
 		flags = 0
@@ -113,7 +102,7 @@ func (w *worker) openOutside(dirfd int32, path string, follow bool) (int, error)
 }
 
 // fromRoot opens a path from the caller's own root.
-func (w *worker) fromRoot(path string, flags uint64) (int, error) {
+func (w *resolver) fromRoot(path string, flags uint64) (int, error) {
 	root, err := w.procs.Open(w.call.TID, "root", 0)
 	if err != nil {
 		return -1, err
@@ -145,7 +134,7 @@ func (o *object) link() string { return "/proc/self/fd/" + strconv.Itoa(o.fd) }
 
 // find resolves to an existing object; follow says what becomes of a symlink
 // at the end. What is not in a root is not ours.
-func (w *worker) find(dirfd int32, path string, follow bool) (object, error) {
+func (w *resolver) find(dirfd int32, path string, follow bool) (object, error) {
 	if path == "" {
 		return object{}, unix.ENOENT
 	}
@@ -166,7 +155,7 @@ func (w *worker) find(dirfd int32, path string, follow bool) (object, error) {
 
 // findIn is find for a name in a directory that is pinned. It says false for all others:
 // for what is in no root, for links that are to be followed, and where something is wrong.
-func (w *worker) findIn(dirfd int32, path string, follow bool) (object, bool) {
+func (w *resolver) findIn(dirfd int32, path string, follow bool) (object, bool) {
 	if path == "" {
 		return object{}, false
 	}
@@ -202,7 +191,7 @@ func (w *worker) findIn(dirfd int32, path string, follow bool) (object, bool) {
 }
 
 // stand is the caller's directory itself, which takes no right to search it.
-func (w *worker) stand(dirfd int32) (object, error) {
+func (w *resolver) stand(dirfd int32) (object, error) {
 	base, err := w.baseOf(dirfd)
 	if err != nil {
 		return object{}, err
@@ -214,37 +203,10 @@ func (w *worker) stand(dirfd int32) (object, error) {
 	return w.pinned(fd)
 }
 
-// pinned completes an object of the mirror; it closes fd where it is not ours.
-func (w *worker) pinned(fd int) (object, error) {
-	o, err := w.objectOf(fd)
-	if err != nil {
-		return object{}, errNotMine
-	}
-	if !w.ours(o.path) {
-		o.close()
-		return object{}, errNotMine
-	}
-	return o, nil
-}
-
-// objectOf completes an object; it closes fd where it cannot.
-func (w *worker) objectOf(fd int) (object, error) {
-	o := object{fd: fd}
-	var err error
-	if o.path, err = w.fdPath(fd); err == nil {
-		err = unix.Fstat(fd, &o.stat)
-	}
-	if err != nil {
-		o.close()
-		return object{}, err
-	}
-	return o, nil
-}
-
 // findFD is find for a descriptor of the caller: the same inode by the path
 // that it has now, on the mirror. alone is the inode itself where no path leads
 // to it any more.
-func (w *worker) findFD(fd int32) (o object, alone bool, err error) {
+func (w *finder) findFD(fd int32) (o object, alone bool, err error) {
 	if o, ok := w.quick(fd); ok {
 		return o, false, nil
 	}
@@ -257,7 +219,7 @@ func (w *worker) findFD(fd int32) (o object, alone bool, err error) {
 
 // mirrored finds on the mirror what at is, a descriptor on another mount; it
 // becomes the object's.
-func (w *worker) mirrored(at int) (o object, alone bool, err error) {
+func (w *resolver) mirrored(at int) (o object, alone bool, err error) {
 	o = object{fd: at}
 	if err := unix.Fstat(at, &o.stat); err != nil {
 		o.close()
@@ -279,4 +241,15 @@ func (w *worker) mirrored(at int) (o object, alone bool, err error) {
 		unix.Close(n)
 	}
 	return o, true, nil
+}
+
+// isFile says whether a descriptor is of what was looked at.
+func isFile(fd int, st *unix.Stat_t) bool {
+	var now unix.Stat_t
+	return unix.Fstat(fd, &now) == nil && now.Ino == st.Ino && now.Dev == st.Dev
+}
+
+func sameFile(a, b int) bool {
+	var st unix.Stat_t
+	return unix.Fstat(a, &st) == nil && isFile(b, &st)
 }

@@ -55,7 +55,7 @@ func (r *request) nonsense() bool {
 	return r.flags&(unix.O_CREAT|unix.O_DIRECTORY) == unix.O_CREAT|unix.O_DIRECTORY
 }
 
-func (w *worker) openAt(dirfd int32, addr uint64, flags int, mode uint32) (int64, error) {
+func openAt(w *worker, dirfd int32, addr uint64, flags int, mode uint32) (int64, error) {
 	r := request{dirfd: dirfd, flags: flags, mode: mode & 0o7777}
 	if r.nonsense() {
 		return 0, errNotMine
@@ -66,19 +66,19 @@ func (w *worker) openAt(dirfd int32, addr uint64, flags int, mode uint32) (int64
 	}
 	switch {
 	case w.b.config.Reads && r.reads():
-		return w.read(&r)
+		return r.read(w)
 	case w.away:
 		return 0, errNotMine
 	}
-	val, err := w.carryOpen(&r)
+	val, err := r.carry(w)
 	if err == errNotMine && w.b.config.Cuts && cutsUnwritten(flags) {
-		err = uncut(w, &r)
+		err = r.uncut(w)
 	}
 	return val, err
 }
 
 // openat2 reads struct open_how of linux/openat2.h.
-func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
+func openat2(w *worker, dirfd int32, addr, how, size uint64) (int64, error) {
 	if w.b.config.Reads {
 		// What its flags are is in memory too: continued, any of them could read.
 		return 0, unix.ENOSYS
@@ -102,12 +102,12 @@ func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
 		return 0, err
 	}
 	if r.resolve&^resolveCached != 0 && r.changes() {
-		return w.openWalked(&r)
+		return r.openWalked(w)
 	}
-	return w.carryOpen(&r)
+	return r.carry(w)
 }
 
-func (w *worker) carryOpen(r *request) (int64, error) {
+func (r *request) carry(w *worker) (int64, error) {
 	if !r.changes() {
 		return 0, errNotMine
 	}
@@ -115,10 +115,10 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 		if r.flags&unix.O_NOFOLLOW != 0 || r.exclusive() {
 			return 0, errNotMine // ELOOP, EEXIST
 		}
-		return w.reopen(r, fd)
+		return r.reopen(w, fd)
 	}
 	if r.flags&tmpfile != 0 {
-		return w.openTmpfile(r)
+		return r.openTmpfile(w)
 	}
 	for range maxRaces {
 		p, err := w.resolve(r.dirfd, r.path)
@@ -128,7 +128,7 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		val, next, err := w.openPlace(r, &p)
+		val, next, err := r.openPlace(w, &p)
 		if err == unix.ESTALE {
 			w.dirs.next() // another file has taken the name meanwhile
 			continue
@@ -138,9 +138,9 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 		}
 		// A symlink: a walk goes on where it leads.
 		if fd, ok := caller.Descriptor(next); ok {
-			return w.reopen(r, fd)
+			return r.reopen(w, fd)
 		}
-		return w.openWalked(r)
+		return r.openWalked(w)
 	}
 	return 0, unix.ESTALE
 }
@@ -152,7 +152,7 @@ const (
 )
 
 // openPlace opens what is at a place, or makes it. next is where a symlink leads.
-func (w *worker) openPlace(r *request, p *place) (val int64, next string, err error) {
+func (r *request) openPlace(w *worker, p *place) (val int64, next string, err error) {
 	l, err := p.at()
 	if err != nil {
 		return 0, "", err
@@ -162,7 +162,7 @@ func (w *worker) openPlace(r *request, p *place) (val int64, next string, err er
 		return 0, "", unix.EISDIR // whatever is there
 	}
 	if l.Kind == KindSymlink && !slash {
-		next, err = w.openLink(r, p)
+		next, err = r.openLink(w, p)
 		return 0, next, err
 	}
 	if !w.ours(p.path) {
@@ -170,9 +170,9 @@ func (w *worker) openPlace(r *request, p *place) (val int64, next string, err er
 	}
 	switch l.Kind {
 	case KindNone:
-		val, err = w.openNew(r, p)
+		val, err = r.openNew(w, p)
 	case KindFile:
-		val, err = w.openExisting(r, p, l)
+		val, err = r.openExisting(w, p, l)
 	default:
 		err = openOther(r, l.Kind)
 	}
@@ -180,7 +180,7 @@ func (w *worker) openPlace(r *request, p *place) (val int64, next string, err er
 }
 
 // openLink says where a symlink leads, if the open is to follow it.
-func (w *worker) openLink(r *request, p *place) (string, error) {
+func (r *request) openLink(w *worker, p *place) (string, error) {
 	switch {
 	case r.exclusive():
 		return "", unix.EEXIST
@@ -208,14 +208,14 @@ func openOther(r *request, kind Kind) error {
 	return unix.EISDIR
 }
 
-func (w *worker) openNew(r *request, p *place) (int64, error) {
+func (r *request) openNew(w *worker, p *place) (int64, error) {
 	if r.flags&unix.O_CREAT == 0 {
 		return 0, unix.ENOENT
 	}
 	var got handed
 	faster := false // somebody else was
 	ch := Change{Op: OpCreate, Path: p.path, Dir: p.dir, Name: p.name, In: w.in(p), ToDir: -1}
-	v, err := w.decideOpen(r, &ch)
+	v, err := r.decideOpen(w, &ch)
 	if err != nil {
 		return 0, err
 	}
@@ -238,10 +238,10 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 			return err
 		}
 		if v.Vet != nil {
-			got, err = w.b.drafts.begin(w, r, &draft{change: ch, verdict: v, place: fd})
+			got, err = w.b.drafts.begin(&w.pinner, r, &draft{change: ch, verdict: v, place: fd})
 			return err
 		}
-		got, err = w.hand(r, p.path, fd, func() { takeBack(p.dir, p.name, fd) })
+		got, err = r.hand(w, p.path, fd, func() { takeBack(p.dir, p.name, fd) })
 		return err
 	})
 	if faster {
@@ -249,7 +249,7 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 		if err != nil || l.Kind != KindFile {
 			return 0, errNotMine
 		}
-		return w.openExisting(r, p, l)
+		return r.openExisting(w, p, l)
 	}
 	if err != nil {
 		return 0, err
@@ -262,7 +262,7 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 
 // decideOpen decides an open that makes a file or opens it for writing. Nobody can put
 // anything into it by one for reading: then there is nothing to vet, unless it is cut.
-func (w *worker) decideOpen(r *request, ch *Change) (Verdict, error) {
+func (r *request) decideOpen(w *worker, ch *Change) (Verdict, error) {
 	v, err := w.decide(ch)
 	if err != nil {
 		return v, err
@@ -286,12 +286,12 @@ func takeBack(dir int, name string, fd int) {
 
 // openExisting opens a regular file that is there. Truncation comes after the
 // descriptor has a number in the caller: a full table must not cost the content.
-func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
+func (r *request) openExisting(w *worker, p *place, l look) (int64, error) {
 	if strings.HasSuffix(p.name, "/") && !r.exclusive() {
 		return 0, unix.ENOTDIR
 	}
 	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, In: w.in(p), ToDir: -1, Was: l.Seen}
-	number, vetted, err := w.openFile(r, &ch, func(flags int) (int, error) { return w.openSame(p, flags, l) })
+	number, vetted, err := r.openFile(w, &ch, func(flags int) (int, error) { return w.openSame(p, flags, l) })
 	if err == nil && !vetted {
 		w.has(number, p)
 	}
@@ -299,7 +299,7 @@ func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
 }
 
 // openFile opens what is there. vetted: what is written goes to the file later.
-func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, error)) (number int64, vetted bool, err error) {
+func (r *request) openFile(w *worker, ch *Change, open func(flags int) (int, error)) (number int64, vetted bool, err error) {
 	switch {
 	case r.exclusive():
 		return 0, false, unix.EEXIST
@@ -308,7 +308,7 @@ func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, err
 	case !r.writes() && r.flags&unix.O_TRUNC == 0:
 		return 0, false, errNotMine // an existing file, for reading: natively
 	}
-	v, err := w.decideOpen(r, ch)
+	v, err := r.decideOpen(w, ch)
 	if err != nil {
 		return 0, false, err
 	}
@@ -322,7 +322,7 @@ func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, err
 	var got handed
 	err = w.allowed(ch, func() error {
 		if v.Vet != nil {
-			if given, err := w.b.drafts.again(w, r, ch); given.number >= 0 || err != nil {
+			if given, err := w.b.drafts.again(&w.pinner, r, ch); given.number >= 0 || err != nil {
 				got = given
 				return err
 			}
@@ -333,10 +333,10 @@ func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, err
 			return err
 		}
 		if v.Vet != nil {
-			got, err = w.b.drafts.begin(w, r, &draft{change: *ch, verdict: v, place: fd})
+			got, err = w.b.drafts.begin(&w.pinner, r, &draft{change: *ch, verdict: v, place: fd})
 			return err
 		}
-		got, err = w.hand(r, ch.Path, fd, nil)
+		got, err = r.hand(w, ch.Path, fd, nil)
 		return err
 	})
 	if err != nil {
@@ -346,16 +346,16 @@ func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, err
 }
 
 // openTmpfile makes a file without a name in a directory of a root.
-func (w *worker) openTmpfile(r *request) (int64, error) {
+func (r *request) openTmpfile(w *worker) (int64, error) {
 	o, err := w.find(r.dirfd, r.path, true)
 	if err != nil {
 		return 0, err
 	}
 	defer o.close()
-	return w.makeUnnamed(r, &o)
+	return r.makeUnnamed(w, &o)
 }
 
-func (w *worker) makeUnnamed(r *request, o *object) (int64, error) {
+func (r *request) makeUnnamed(w *worker, o *object) (int64, error) {
 	fd := -1
 	ch := Change{Op: OpCreate, Path: o.path + "/#", Dir: -1, ToDir: -1}
 	err := w.change(&ch, func() error {
@@ -374,6 +374,48 @@ func (w *worker) makeUnnamed(r *request, o *object) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	got, err := w.hand(&request{flags: r.flags &^ unix.O_TRUNC}, o.path, fd, func() {})
+	got, err := (&request{flags: r.flags &^ unix.O_TRUNC}).hand(w, o.path, fd, func() {})
 	return got.number, err
+}
+
+// handed is a descriptor that the caller has by now.
+type handed struct {
+	number int64
+	cut    error // it has it, and the file could not be emptied
+}
+
+// hand gives the caller a descriptor and closes ours before it goes on: a
+// program that it just wrote must not be busy when it starts it. undo takes a
+// creation back where the caller has no room. It is part of the change: a step that
+// ended before it would not know who has the file open, or that it is empty.
+func (r *request) hand(w *worker, path string, fd int, undo func()) (handed, error) {
+	defer unix.Close(fd)
+	takenBack := undo
+	if takenBack == nil {
+		takenBack = func() {}
+	}
+	truncate := r.flags&unix.O_TRUNC != 0 && undo == nil
+	give := fd
+	if !r.writes() {
+		ro, err := w.readOnly(path, fd, r.flags)
+		if err == unix.EACCES && undo != nil {
+			ro, err = w.readNew(path, fd, r.flags)
+		}
+		if err != nil {
+			takenBack()
+			return handed{}, err
+		}
+		defer unix.Close(ro)
+		give = ro
+	}
+	n, err := w.trap.AddFD(w.call.ID, give, r.flags&unix.O_CLOEXEC)
+	if err != nil {
+		takenBack()
+		return handed{}, err
+	}
+	got := handed{number: int64(n)}
+	if truncate {
+		got.cut = cut(fd, r.flags)
+	}
+	return got, nil
 }

@@ -12,17 +12,17 @@ import (
 // openSame opens the regular file that was looked at, and no other, if it still
 // has its name when it is open: what another run has just replaced or removed may be
 // what that run's history keeps.
-func (w *worker) openSame(p *place, flags int, l look) (int, error) {
+func (w *pinner) openSame(p *place, flags int, l look) (int, error) {
 	fd, err := w.openThere(p, flags)
 	if err != nil {
 		return -1, err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Ino != l.Ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err := unix.Fstat(fd, &st); err != nil || st.Ino != l.Ino || st.Dev != l.Dev || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		unix.Close(fd)
 		return -1, unix.ESTALE
 	}
-	if now, err := p.at(); err != nil || now.Ino != l.Ino {
+	if now, err := p.at(); err != nil || now.Ino != l.Ino || now.Dev != l.Dev {
 		unix.Close(fd)
 		return -1, unix.ESTALE
 	}
@@ -31,7 +31,7 @@ func (w *worker) openSame(p *place, flags int, l look) (int, error) {
 
 // stillThere says for an object that is opened for writing by what pins it whether
 // it has the path by which it was found.
-func (w *worker) stillThere(o *object) error {
+func (w *thread) stillThere(o *object) error {
 	at, err := w.fdPath(o.fd)
 	if err == nil && at != o.path {
 		err = unix.ESTALE
@@ -39,7 +39,7 @@ func (w *worker) stillThere(o *object) error {
 	return err
 }
 
-func (w *worker) openThere(p *place, flags int) (int, error) {
+func (w *pinner) openThere(p *place, flags int) (int, error) {
 	if slices.Contains(w.b.config.Roots, p.path) { // a file that is a root itself
 		pin, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -62,7 +62,7 @@ func (w *worker) openThere(p *place, flags int) (int, error) {
 
 // openUnleased opens a file with just these flags. A lease that somebody holds
 // must not hold us: O_NONBLOCK, and the caller is told.
-func (w *worker) openUnleased(dir int, name string, flags int, resolve uint64) (int, error) {
+func (w *pinner) openUnleased(dir int, name string, flags int, resolve uint64) (int, error) {
 	fd, err := w.withRoom(func() (int, error) {
 		return unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(uint32(flags)) | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: resolve})
 	})
@@ -99,7 +99,7 @@ func asAsked(fd, flags int) (int, error) {
 
 // openPinned opens what is pinned and nothing else. Nobody waits here, neither
 // for a lease nor for a terminal's carrier.
-func (w *worker) openPinned(pin int, at string, st *unix.Stat_t, flags int) (int, error) {
+func (w *thread) openPinned(pin int, at string, st *unix.Stat_t, flags int) (int, error) {
 	kind := kindOf(st.Mode)
 	wait := flags&unix.O_NONBLOCK == 0 && kind != KindDir
 	with := flags&^(creating|unix.O_NOFOLLOW) | unix.O_CLOEXEC | unix.O_NOCTTY
@@ -124,7 +124,7 @@ func (w *worker) openPinned(pin int, at string, st *unix.Stat_t, flags int) (int
 
 // openSeen opens by its path in the view what must be the same as was looked at,
 // else ESTALE.
-func (w *worker) openSeen(path string, like *unix.Stat_t, flags int) (int, error) {
+func (w *thread) openSeen(path string, like *unix.Stat_t, flags int) (int, error) {
 	fd, err := w.seen(path, unix.OpenHow{Flags: uint64(uint32(flags)) | unix.O_CLOEXEC, Resolve: inMirror | unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
 		return -1, err
@@ -138,7 +138,7 @@ func (w *worker) openSeen(path string, like *unix.Stat_t, flags int) (int, error
 
 // readOnly opens the same file on the view's read-only mount: a descriptor of
 // the mirror could be opened again through procfs, for writing.
-func (w *worker) readOnly(path string, like, flags int) (int, error) {
+func (w *thread) readOnly(path string, like, flags int) (int, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(like, &st); err != nil {
 		return -1, err
@@ -153,7 +153,7 @@ func (w *worker) readOnly(path string, like, flags int) (int, error) {
 // readNew is readOnly for a file that was just made with a mode that its own
 // maker may not read: the open that makes a file has what it asked for all the
 // same.
-func (w *worker) readNew(path string, fd, flags int) (int, error) {
+func (w *thread) readNew(path string, fd, flags int) (int, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return -1, err
@@ -167,48 +167,6 @@ func (w *worker) readNew(path string, fd, flags int) (int, error) {
 		return -1, e
 	}
 	return ro, err
-}
-
-// handed is a descriptor that the caller has by now.
-type handed struct {
-	number int64
-	cut    error // it has it, and the file could not be emptied
-}
-
-// hand gives the caller a descriptor and closes ours before it goes on: a
-// program that it just wrote must not be busy when it starts it. undo takes a
-// creation back where the caller has no room. It is part of the change: a step that
-// ended before it would not know who has the file open, or that it is empty.
-func (w *worker) hand(r *request, path string, fd int, undo func()) (handed, error) {
-	defer unix.Close(fd)
-	takenBack := undo
-	if takenBack == nil {
-		takenBack = func() {}
-	}
-	truncate := r.flags&unix.O_TRUNC != 0 && undo == nil
-	give := fd
-	if !r.writes() {
-		ro, err := w.readOnly(path, fd, r.flags)
-		if err == unix.EACCES && undo != nil {
-			ro, err = w.readNew(path, fd, r.flags)
-		}
-		if err != nil {
-			takenBack()
-			return handed{}, err
-		}
-		defer unix.Close(ro)
-		give = ro
-	}
-	n, err := w.trap.AddFD(w.call.ID, give, r.flags&unix.O_CLOEXEC)
-	if err != nil {
-		takenBack()
-		return handed{}, err
-	}
-	got := handed{number: int64(n)}
-	if truncate {
-		got.cut = cut(fd, r.flags)
-	}
-	return got, nil
 }
 
 // cut empties a file. A descriptor with access mode 3, for ioctl only, was
@@ -226,7 +184,7 @@ func cut(fd, flags int) error {
 }
 
 // give puts a descriptor into the caller, and closes ours.
-func (w *worker) give(fd, flags int) (int64, error) {
+func (w *thread) give(fd, flags int) (int64, error) {
 	n, err := w.trap.AddFD(w.call.ID, fd, flags&unix.O_CLOEXEC)
 	unix.Close(fd)
 	return int64(n), err

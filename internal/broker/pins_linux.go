@@ -37,7 +37,7 @@ const (
 
 // hold is called before a directory gets a new mode. It pins the next component
 // to everything below that somebody stands in or has open.
-func (p *pins) hold(w *worker, dir *object, mode uint32) {
+func (p *pins) hold(w *pinner, dir *object, mode uint32) {
 	if dir.stat.Mode&^mode&unix.S_IXUSR == 0 || kindOf(dir.stat.Mode) != KindDir {
 		return // only its owner can change it, who is the caller
 	}
@@ -65,7 +65,7 @@ func (p *pins) hold(w *worker, dir *object, mode uint32) {
 			unix.Close(view)
 			continue
 		}
-		p.add(w, pin{at, view, grant}, held)
+		p.add(&w.thread, pin{at, view, grant}, held)
 	}
 }
 
@@ -110,7 +110,7 @@ func namesIn(dir string, limit int) []string {
 	return names
 }
 
-func (p *pins) add(w *worker, n pin, held []string) {
+func (p *pins) add(w *thread, n pin, held []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.any.Store(true)
@@ -143,7 +143,7 @@ func (p *pins) keep(wanted func(pin) bool) {
 
 // leadsTo says whether anything that is held is an object of the mirror, or
 // below it.
-func (w *worker) leadsTo(at int, held []string) bool {
+func (w *thread) leadsTo(at int, held []string) bool {
 	path, err := w.fdPath(at)
 	return err == nil && slices.ContainsFunc(held, func(s string) bool {
 		rest, ok := strings.CutPrefix(s, path)
@@ -153,7 +153,7 @@ func (w *worker) leadsTo(at int, held []string) bool {
 
 // open finds a path by the nearest pin above it: use gets the pin, and what is
 // left of the path, which is empty for the pin's own.
-func (p *pins) open(w *worker, path string, use func(p pin, rest string) (int, error)) (int, error) {
+func (p *pins) open(w *thread, path string, use func(p pin, rest string) (int, error)) (int, error) {
 	if !p.any.Load() {
 		return -1, unix.EACCES
 	}
@@ -204,12 +204,12 @@ func (p *pins) drop() {
 }
 
 // named opens a path that procfs gave for something of a caller's.
-func (w *worker) named(path string, flags uint64) (int, error) {
+func (w *pinner) named(path string, flags uint64) (int, error) {
 	fd, err := w.open(w.b.config.Mirror, path, flags, inMirror)
 	if err != unix.EACCES {
 		return fd, err
 	}
-	return w.b.pins.open(w, path, func(p pin, rest string) (int, error) {
+	return w.b.pins.open(&w.thread, path, func(p pin, rest string) (int, error) {
 		if rest == "" {
 			return unix.FcntlInt(uintptr(p.mirror), unix.F_DUPFD_CLOEXEC, 0)
 		}
@@ -218,7 +218,7 @@ func (w *worker) named(path string, flags uint64) (int, error) {
 }
 
 // seen opens a path of the mirror in the workspace's own tree, read-only.
-func (w *worker) seen(path string, how unix.OpenHow) (int, error) {
+func (w *thread) seen(path string, how unix.OpenHow) (int, error) {
 	fd, err := unix.Openat2(w.b.config.View, path, &how)
 	if err != unix.EACCES {
 		return fd, err
@@ -233,7 +233,7 @@ func (w *worker) seen(path string, how unix.OpenHow) (int, error) {
 }
 
 // grantable opens a path of the mirror where it is granted, as a path only.
-func (w *worker) grantable(path string) (int, error) {
+func (w *thread) grantable(path string) (int, error) {
 	fd, err := descend(w.b.config.Grants, path[1:])
 	if err != unix.EACCES {
 		return fd, err

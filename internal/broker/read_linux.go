@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/broker/caller"
 	"carrel/internal/procfs"
 
 	"golang.org/x/sys/unix"
@@ -45,15 +46,15 @@ func (r *request) reads() bool {
 	return r.flags&unix.O_PATH == 0 && !r.writes() && !r.exclusive() && r.flags&(unix.O_TRUNC|tmpfile) == 0
 }
 
-func (w *worker) read(r *request) (int64, error) {
+func (r *request) read(w *worker) (int64, error) {
 	for range maxLinks {
 		pin, err := w.see(r.dirfd, r.path, r.flags&unix.O_NOFOLLOW == 0)
 		var val int64
 		switch {
 		case err == unix.ENOENT && r.flags&unix.O_CREAT != 0:
-			val, err = w.readNewFile(r)
+			val, err = r.readNewFile(w)
 		case err == nil:
-			val, err = w.readPinned(r, pin)
+			val, err = r.readPinned(w, pin)
 		}
 		if err != unix.ESTALE {
 			return val, err
@@ -63,7 +64,7 @@ func (w *worker) read(r *request) (int64, error) {
 }
 
 // readPinned decides and opens what was found; it closes pin.
-func (w *worker) readPinned(r *request, pin int) (int64, error) {
+func (r *request) readPinned(w *worker, pin int) (int64, error) {
 	defer func() { unix.Close(pin) }()
 	var st unix.Stat_t
 	if err := unix.Fstat(pin, &st); err != nil {
@@ -94,7 +95,7 @@ func (w *worker) readPinned(r *request, pin int) (int64, error) {
 		}
 	case unix.S_IFIFO:
 		if r.flags&unix.O_NONBLOCK == 0 && at[0] == '/' {
-			return w.readFIFO(r, pin)
+			return r.readFIFO(w, pin)
 		}
 	}
 	fd, err := w.openPinned(pin, at, &st, r.flags)
@@ -105,12 +106,12 @@ func (w *worker) readPinned(r *request, pin int) (int64, error) {
 }
 
 // mayRead decides about what is pinned, by the name that it has now.
-func (w *worker) mayRead(pin int, st *unix.Stat_t) (string, error) {
+func (w *deciding) mayRead(pin int, st *unix.Stat_t) (string, error) {
 	at, err := w.fdPath(pin)
 	if err != nil {
 		return "", err
 	}
-	if st.Dev == w.b.procDev && (outsiders(at) || w.stageOnly(at)) {
+	if st.Dev == w.b.procDev && (outsiders(at) || w.b.stageOnly(at)) {
 		return "", unix.EACCES
 	}
 	if !w.ours(at) {
@@ -122,7 +123,7 @@ func (w *worker) mayRead(pin int, st *unix.Stat_t) (string, error) {
 
 // readNewFile is an open for reading that makes the file, as lock files are.
 // ESTALE: look again.
-func (w *worker) readNewFile(r *request) (int64, error) {
+func (r *request) readNewFile(w *worker) (int64, error) {
 	dir, name := split(r.path)
 	if dir == "" {
 		dir = "."
@@ -152,7 +153,7 @@ func (w *worker) readNewFile(r *request) (int64, error) {
 		return 0, unix.ESTALE
 	}
 	if w.ours(join(at, name)) {
-		return w.newInRoot(r, join(at, name))
+		return r.newInRoot(w, join(at, name))
 	}
 	fd := -1
 	err = w.withUmask(func() (err error) {
@@ -168,11 +169,11 @@ func (w *worker) readNewFile(r *request) (int64, error) {
 	return w.give(fd, r.flags)
 }
 
-func (w *worker) newInRoot(r *request, at string) (int64, error) {
+func (r *request) newInRoot(w *worker, at string) (int64, error) {
 	if w.away {
 		return 0, unix.EROFS
 	}
-	val, err := w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: at, flags: r.flags | unix.O_EXCL, mode: r.mode})
+	val, err := (&request{dirfd: unix.AT_FDCWD, path: at, flags: r.flags | unix.O_EXCL, mode: r.mode}).carry(w)
 	switch err {
 	case unix.EEXIST:
 		return 0, unix.ESTALE
@@ -184,17 +185,17 @@ func (w *worker) newInRoot(r *request, at string) (int64, error) {
 
 // execute refuses to start what may not be read. It is a word to programs that
 // keep to it: the kernel reads the path once more, see docs/walls.md.
-func (w *worker) execute(t target) (int64, error) {
-	if w.b.config.Reads && w.unreadable(t) {
+func execute(w *worker, t target) (int64, error) {
+	if w.b.config.Reads && unreadable(w, t) {
 		return 0, unix.EACCES
 	}
 	if w.b.config.Programs && !w.away {
-		return w.started(t)
+		return started(w, t)
 	}
 	return 0, errNotMine
 }
 
-func (w *worker) unreadable(t target) bool {
+func unreadable(w *worker, t target) bool {
 	path, err := w.memory.Text(t.addr, 0)
 	if err != nil {
 		return false
@@ -218,7 +219,7 @@ func (w *worker) unreadable(t target) bool {
 }
 
 // terminal finds the controlling terminal of the caller, which /dev/tty means.
-func (w *worker) terminal(pin int) (int, error) {
+func (w *resolver) terminal(pin int) (int, error) {
 	caller, err := procfs.ReadStat(int(w.call.TID))
 	if err != nil || caller.Terminal == 0 {
 		return -1, unix.ENXIO
@@ -236,4 +237,27 @@ func (w *worker) terminal(pin int) (int, error) {
 		return -1, unix.ENXIO
 	}
 	return fd, nil
+}
+
+// stageOnly says whether a path of procfs shows what the stage keeps to itself.
+// It is not dumpable, so that no program inside may look into it; we own its user
+// namespace, and the kernel would let us.
+func (b *Broker) stageOnly(at string) bool {
+	rest, ok := strings.CutPrefix(at, "/proc/")
+	pid, file, _ := strings.Cut(rest, "/")
+	if _, err := strconv.ParseUint(pid, 10, 32); !ok || err != nil {
+		return false
+	}
+	if thread, below, ok := strings.Cut(strings.TrimPrefix(file, "task/"), "/"); ok && thread != file && strings.HasPrefix(file, "task/") {
+		file = below
+	}
+	if file == "" || openToAll[file] || strings.HasPrefix(file, "net/") {
+		return false
+	}
+	fd, err := unix.Openat2(b.config.View, "/proc/"+pid+"/status", &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC, Resolve: inMirror})
+	if err != nil {
+		return true
+	}
+	tgid := caller.Field(caller.Head(fd), "Tgid:")
+	return tgid == "" || tgid == "1"
 }

@@ -27,12 +27,17 @@ func TestReads(t *testing.T) {
 
 func TestInnerID(t *testing.T) {
 	const status = "Name:\tx\nNStgid:\t1700\t12\nNSpid:\t1702\t14\t3\nNSsid:\t1\n"
-	for line, want := range map[string]string{"NStgid:": "12", "NSpid:": "14", "NSpgid:": ""} {
-		if got := caller.InnerID(status, line); got != want {
-			t.Errorf("%q: %q, want %q", line, got, want)
+	for level, want := range map[int]map[string]string{
+		1: {"NStgid:": "12", "NSpid:": "14", "NSpgid:": ""},
+		2: {"NStgid:": "12", "NSpid:": "3"}, // in a container's
+	} {
+		for line, want := range want {
+			if got := caller.InnerID(status, line, level); got != want {
+				t.Errorf("%q at level %d: %q, want %q", line, level, got, want)
+			}
 		}
 	}
-	if got := caller.InnerID("\nNSpid:\t7\n", "NSpid:"); got != "7" {
+	if got := caller.InnerID("\nNSpid:\t7\n", "NSpid:", 1); got != "7" {
 		t.Errorf("in the workspace's own namespace: %q", got)
 	}
 }
@@ -112,14 +117,14 @@ func TestFIFOsAreBounded(t *testing.T) {
 	if err := b.fifos.open(); err != nil {
 		t.Fatal(err)
 	}
-	w := &worker{b: b, trap: trap}
+	w := newWorker(b)
 	pin, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(pin)
 	for i := range maxFIFOs + 1 {
-		_, err := w.readFIFO(&request{}, pin)
+		_, err := (&request{}).readFIFO(w, pin)
 		if want := error(errAnswered); i < maxFIFOs && err != want || i == maxFIFOs && err != unix.EAGAIN {
 			t.Fatalf("open %d: %v", i, err)
 		}
@@ -139,7 +144,7 @@ func TestFIFOsAreBounded(t *testing.T) {
 		}
 	}
 	unix.Close(writer)
-	if _, err := w.readFIFO(&request{}, pin); err != errAnswered {
+	if _, err := (&request{}).readFIFO(w, pin); err != errAnswered {
 		t.Fatal(err)
 	}
 	b.closed.Store(true)

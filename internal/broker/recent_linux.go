@@ -33,13 +33,13 @@ type granted struct {
 }
 
 // has notes where the file lies that the caller has by a number now.
-func (w *worker) has(number int64, p *place) {
+func (w *finder) has(number int64, p *place) {
 	w.granted = granted{tid: w.call.TID, number: uint32(number), dir: p.pin, name: p.name}
 }
 
 // grantedAs finds by its name the file that a caller has got last, if it still is what
 // the caller has by that number.
-func (w *worker) grantedAs(fd int32, st *unix.Stat_t) (object, bool) {
+func (w *finder) grantedAs(fd int32, st *unix.Stat_t) (object, bool) {
 	g := &w.granted
 	if g.dir == nil || g.tid != w.call.TID || g.number != uint32(fd) {
 		return object{}, false
@@ -66,7 +66,7 @@ func (o *object) only() bool { return o.stat.Mode&unix.S_IFMT == unix.S_IFREG &&
 
 // quick is findFD for a file with a path in a root, without a descriptor of its own for
 // what the caller has. It says false for all others.
-func (w *worker) quick(fd int32) (object, bool) {
+func (w *finder) quick(fd int32) (object, bool) {
 	if fd < 0 {
 		return object{}, false
 	}
@@ -107,10 +107,10 @@ func (w *worker) quick(fd int32) (object, bool) {
 }
 
 // begin takes back what the call before has left.
-func (w *worker) begin() { w.recent = w.kept.Swap(nil) }
+func (w *finder) begin() { w.recent = w.kept.Swap(nil) }
 
 // end leaves what this call has used for the next one.
-func (w *worker) end() {
+func (w *finder) end() {
 	if r := w.recent; r != nil && r.call != w.dirs.call {
 		r.close()
 		w.recent = nil
@@ -120,4 +120,4 @@ func (w *worker) end() {
 }
 
 // release lets go of what a worker keeps for its next call. Any thread may ask for it.
-func (w *worker) release() { w.kept.Swap(nil).close() }
+func (w *finder) release() { w.kept.Swap(nil).close() }

@@ -73,3 +73,39 @@ func TestReplacedOnTheWay(t *testing.T) {
 		})
 	}
 }
+
+// TestOpenSameComparesTheDevice: another file system may have a file with the number of the
+// one that was looked at.
+func TestOpenSameComparesTheDevice(t *testing.T) {
+	n := newBench(t)
+	if err := os.WriteFile(n.dir+"/f", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := unix.Open(n.dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	w := new(worker)
+	w.b, w.trap = n.b, n.trap
+	p := place{dir: dir, name: "f", path: n.dir + "/f"}
+	seen, err := p.at()
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := seen
+	elsewhere.Dev++
+	for _, c := range []struct {
+		name string
+		look look
+		want error
+	}{{"the file itself", seen, nil}, {"its number on another device", elsewhere, unix.ESTALE}} {
+		fd, err := w.openSame(&p, unix.O_WRONLY, c.look)
+		if err != c.want {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if err == nil {
+			unix.Close(fd)
+		}
+	}
+}

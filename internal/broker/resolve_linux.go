@@ -18,7 +18,7 @@ type place struct {
 }
 
 // in says which directory a place is in, if inode numbers tell it from all others.
-func (w *worker) in(p *place) Inode {
+func (w *pinner) in(p *place) Inode {
 	if p.pin == nil || !w.spelled(p.pin) {
 		return Inode{}
 	}
@@ -33,7 +33,7 @@ const (
 // open opens a path of the mirror or of what the caller sees, as a path only.
 // Without one of the two bounds an absolute link would lead to the supervisor's
 // own root.
-func (w *worker) open(dir int, path string, flags, resolve uint64) (int, error) {
+func (w *pinner) open(dir int, path string, flags, resolve uint64) (int, error) {
 	if resolve&(unix.RESOLVE_BENEATH|unix.RESOLVE_IN_ROOT) == 0 {
 		return -1, unix.EINVAL
 	}
@@ -53,7 +53,7 @@ func (w *worker) open(dir int, path string, flags, resolve uint64) (int, error) 
 // baseOf gives the mirror's own of a caller's directory argument.
 // What the mirror does not show the same is not ours to change; in a removed
 // directory nothing can be made, and the kernel says so.
-func (w *worker) baseOf(dirfd int32) (*directory, error) {
+func (w *pinner) baseOf(dirfd int32) (*directory, error) {
 	d, err := w.base(dirfd)
 	if err == errRemoved {
 		err = errNotMine
@@ -61,7 +61,7 @@ func (w *worker) baseOf(dirfd int32) (*directory, error) {
 	return d, err
 }
 
-func (w *worker) base(dirfd int32) (*directory, error) {
+func (w *pinner) base(dirfd int32) (*directory, error) {
 	if d := w.dirs.begun(dirfd, ""); d != nil {
 		return d, nil
 	}
@@ -72,7 +72,7 @@ func (w *worker) base(dirfd int32) (*directory, error) {
 	return d, err
 }
 
-func (w *worker) findBase(dirfd int32) (*directory, error) {
+func (w *pinner) findBase(dirfd int32) (*directory, error) {
 	link := caller.Link(dirfd)
 	var st unix.Statx_t
 	const wanted = unix.STATX_TYPE | unix.STATX_NLINK | unix.STATX_INO | unix.STATX_MNT_ID
@@ -87,7 +87,7 @@ func (w *worker) findBase(dirfd int32) (*directory, error) {
 	if err == unix.EACCES && dirfd != unix.AT_FDCWD {
 		own, e := w.callerFD(dirfd) // which knows another way
 		if e != nil {
-			return nil, errNotMine
+			return nil, notMine(e)
 		}
 		defer unix.Close(own)
 		where = func() (string, error) { return w.fdPath(own) }
@@ -97,7 +97,7 @@ func (w *worker) findBase(dirfd int32) (*directory, error) {
 	case err == unix.ENOENT:
 		return nil, unix.EBADF
 	case err != nil:
-		return nil, errNotMine
+		return nil, notMine(err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return nil, unix.ENOTDIR
@@ -113,13 +113,16 @@ func (w *worker) findBase(dirfd int32) (*directory, error) {
 	for range 3 { // the directory may be renamed between two looks
 		at, err := where()
 		if err != nil || at[0] != '/' {
-			return nil, errNotMine
+			return nil, notMine(err)
 		}
+		var d *directory
 		fd, err := w.named(at, unix.O_DIRECTORY)
-		if err != nil {
-			continue
+		if err == nil {
+			d, err = w.enter(fd)
 		}
-		d, err := w.enter(fd)
+		if scarce(err) {
+			return nil, err
+		}
 		if err == nil && d.ino == theirs.ino && d.dev == theirs.dev {
 			d.callers = theirs.mount
 			return d, nil
@@ -131,13 +134,26 @@ func (w *worker) findBase(dirfd int32) (*directory, error) {
 	return nil, errNotMine
 }
 
+// notMine is the answer to a call whose object could not be found for a reason: that it is not the
+// broker's, but for a want of descriptors or memory, which says nothing of the object.
+func notMine(reason error) error {
+	if scarce(reason) {
+		return reason
+	}
+	return errNotMine
+}
+
+func scarce(err error) bool {
+	return err == unix.EMFILE || err == unix.ENFILE || err == unix.ENOMEM
+}
+
 // errRemoved is a directory that has been removed, whoever stands in it.
 var errRemoved = errors.New("the directory has been removed")
 
 // resolve finds the directory that holds the last component of a path, as the
 // caller sees it. What is not there is answered and not continued: it could
 // appear meanwhile, and then be read-only.
-func (w *worker) resolve(dirfd int32, path string) (place, error) {
+func (w *resolver) resolve(dirfd int32, path string) (place, error) {
 	if path == "" {
 		return place{}, unix.ENOENT
 	}
@@ -153,20 +169,9 @@ func (w *worker) resolve(dirfd int32, path string) (place, error) {
 	return place{dir: d.fd, pin: d, name: name, path: join(d.path, strings.TrimRight(name, "/"))}, nil
 }
 
-// inRemoved is the error for a name in a directory that has been removed.
-func (w *worker) inRemoved(dirfd int32, p *place) error {
-	if p.dots() {
-		return errNotMine
-	}
-	if w.procs.Use(w.call.TID, func(dir int) error { return unix.Faccessat2(dir, caller.Link(dirfd), unix.X_OK, unix.AT_EACCESS) }) == unix.EACCES {
-		return unix.EACCES
-	}
-	return errRemoved
-}
-
 // lookup opens a path of the caller in the mirror: at once where that can be
 // done, else step by step.
-func (w *worker) lookup(dirfd int32, path string, flags uint64) (int, error) {
+func (w *resolver) lookup(dirfd int32, path string, flags uint64) (int, error) {
 	fd, err := w.atOnce(dirfd, path, flags)
 	if err != nil {
 		return w.walk(dirfd, path, flags)
@@ -176,7 +181,7 @@ func (w *worker) lookup(dirfd int32, path string, flags uint64) (int, error) {
 
 // atOnce is lookup where no link of procfs is on the way: ".." and absolute
 // links lead through the mirror's root as they lead through the caller's.
-func (w *worker) atOnce(dirfd int32, path string, flags uint64) (int, error) {
+func (w *pinner) atOnce(dirfd int32, path string, flags uint64) (int, error) {
 	if path[0] == '/' {
 		return w.open(w.b.config.Mirror, path, flags, inMirror)
 	}
@@ -192,16 +197,6 @@ func (w *worker) atOnce(dirfd int32, path string, flags uint64) (int, error) {
 		return -1, err
 	}
 	return w.open(w.b.config.Mirror, dir.path+"/"+path, flags, inMirror)
-}
-
-// ours says whether changes of path go through the broker.
-func (w *worker) ours(path string) bool {
-	for _, r := range w.b.config.Roots {
-		if path == r || len(path) > len(r) && path[len(r)] == '/' && path[:len(r)] == r || r == "/" {
-			return true
-		}
-	}
-	return false
 }
 
 // split cuts a path into directory and last component; slashes at the end stay
@@ -235,4 +230,47 @@ func join(dir, name string) string {
 		return "/" + name
 	}
 	return dir + "/" + name
+}
+
+// name resolves a path argument of the call to a place in a root.
+func (w *resolver) name(dirfd int32, addr uint64, buf int) (place, error) {
+	path, err := w.memory.Text(addr, buf)
+	if err != nil {
+		return place{}, err
+	}
+	p, err := w.resolve(dirfd, path)
+	if err != nil {
+		return place{}, err
+	}
+	if !w.ours(p.path) {
+		return place{}, errNotMine
+	}
+	return p, nil
+}
+
+// directory finds what a path of the caller names, which has to be a directory: the one
+// that the argument means itself for "". Its place is looked at.
+func (w *resolver) directory(dirfd int32, text string) (*directory, error) {
+	if text == "" {
+		d, err := w.base(dirfd)
+		if err == nil && w.locate(d) != nil {
+			err = errNotMine
+		}
+		return d, err
+	}
+	if d := w.dirs.begun(dirfd, text); d != nil {
+		return d, nil
+	}
+	d := w.straight(dirfd, text)
+	if d == nil {
+		fd, err := w.lookup(dirfd, text, unix.O_DIRECTORY)
+		if err != nil {
+			return nil, err
+		}
+		if d, err = w.enter(fd); err != nil || w.locate(d) != nil {
+			return nil, notMine(err)
+		}
+	}
+	w.dirs.begins = append(w.dirs.begins, begin{dirfd, text, d})
+	return d, nil
 }

@@ -57,6 +57,11 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
+	for _, nr := range reading() {
+		if table[nr] == nil {
+			t.Errorf("call %d is one of reading and has no handler", nr)
+		}
+	}
 }
 
 // TestTurnIsPassedOn: a worker that is long at one call loses the turn, and

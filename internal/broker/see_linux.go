@@ -2,12 +2,9 @@ package broker
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"carrel/internal/broker/caller"
 )
 
 // procRoot is the inode number of the top of every procfs.
@@ -16,7 +13,7 @@ const procRoot = 1
 // see finds what a path means to the caller, in the mounts that the caller has,
 // and pins it: a descriptor for paths only. Where it fails, the errno is the one
 // that the caller would have got.
-func (w *worker) see(dirfd int32, path string, follow bool) (int, error) {
+func (w *resolver) see(dirfd int32, path string, follow bool) (int, error) {
 	if path == "" {
 		return -1, unix.ENOENT
 	}
@@ -56,20 +53,6 @@ func (w *worker) see(dirfd int32, path string, follow bool) (int, error) {
 	return fd, err
 }
 
-// standing opens the directory that a relative path of the caller begins at.
-func (w *worker) standing(dirfd int32) (int, error) {
-	fd, err := w.ownDir(dirfd)
-	if err != nil || dirfd == unix.AT_FDCWD {
-		return fd, err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		unix.Close(fd)
-		return -1, unix.ENOTDIR
-	}
-	return fd, nil
-}
-
 // asCaller follows a link of the workspace's procfs as if the caller did. Some
 // are texts; the magic ones, which the kernel tells apart, are the things
 // themselves.
@@ -92,7 +75,7 @@ func (k *walker) asCaller(_ int, name string, st *unix.Stat_t) (bool, error) {
 		return true, k.aside(text)
 	}
 	at, err := k.w.fdPath(k.cur)
-	if err != nil || k.w.stageOnly(at+"/"+name) {
+	if err != nil || k.w.b.stageOnly(at+"/"+name) {
 		return true, unix.EACCES
 	}
 	thing, err := k.w.open(k.cur, name, 0, below)
@@ -106,22 +89,6 @@ func (k *walker) asCaller(_ int, name string, st *unix.Stat_t) (bool, error) {
 		k.to(thing, true)
 	}
 	return true, err
-}
-
-// itself is what self and thread-self say to the caller.
-func (w *worker) itself(name string) (string, error) {
-	text, err := caller.ReadFile(caller.Dir(w.call.TID) + "/status")
-	if err != nil {
-		return "", unix.ENOENT
-	}
-	process, thread := caller.InnerID(text, "NStgid:"), caller.InnerID(text, "NSpid:")
-	if process == "" || thread == "" {
-		return "", unix.ENOENT
-	}
-	if name == "self" {
-		return process, nil
-	}
-	return process + "/task/" + thread, nil
 }
 
 // openToAll is what everybody may read of any process, as far as its mode goes.
@@ -138,27 +105,4 @@ var openersOwn = []string{"/proc/sys/net", "/proc/sys/fs/mqueue", "/proc/sysvipc
 // outsiders says whether a path of procfs would show the host when we open it.
 func outsiders(at string) bool {
 	return slices.ContainsFunc(openersOwn, func(p string) bool { return at == p || strings.HasPrefix(at, p+"/") })
-}
-
-// stageOnly says whether a path of procfs shows what the stage keeps to itself.
-// It is not dumpable, so that nobody inside may look into it; we own its user
-// namespace, and the kernel would let us.
-func (w *worker) stageOnly(at string) bool {
-	rest, ok := strings.CutPrefix(at, "/proc/")
-	pid, file, _ := strings.Cut(rest, "/")
-	if _, err := strconv.ParseUint(pid, 10, 32); !ok || err != nil {
-		return false
-	}
-	if thread, below, ok := strings.Cut(strings.TrimPrefix(file, "task/"), "/"); ok && thread != file && strings.HasPrefix(file, "task/") {
-		file = below
-	}
-	if file == "" || openToAll[file] || strings.HasPrefix(file, "net/") {
-		return false
-	}
-	fd, err := unix.Openat2(w.b.config.View, "/proc/"+pid+"/status", &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC, Resolve: inMirror})
-	if err != nil {
-		return true
-	}
-	tgid := caller.Field(caller.Head(fd), "Tgid:")
-	return tgid == "" || tgid == "1"
 }

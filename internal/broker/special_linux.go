@@ -6,8 +6,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"carrel/internal/broker/caller"
 )
 
 // bind gives a Unix socket its name. The kernel keeps the text of it for
@@ -16,7 +14,7 @@ import (
 // afterwards the socket must be where it was decided that it would be. A text
 // with links on the way is not worth that: it is bound in the pinned directory,
 // by its last component.
-func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
+func bind(w *worker, sock int32, addr, size uint64) (int64, error) {
 	var buf [110]byte // struct sockaddr_un of linux/un.h
 	if size < 3 || size > uint64(len(buf)) {
 		return 0, errNotMine
@@ -47,10 +45,10 @@ func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 	}
 	defer w.b.giveBack(own)
 	ch := Change{Op: OpBind, Path: p.path, Dir: p.dir, Name: p.name, In: w.in(&p), ToDir: -1}
-	return 0, w.change(&ch, func() error { return w.bindAt(own, &p, text) })
+	return 0, w.change(&ch, func() error { return bindAt(w, own, &p, text) })
 }
 
-func (w *worker) bindAt(socket int, p *place, text string) error {
+func bindAt(w *worker, socket int, p *place, text string) error {
 	from, err := w.b.config.Mirror, error(nil)
 	direct := path.Clean(text) == p.path
 	if text[0] != '/' {
@@ -98,7 +96,7 @@ const (
 // ioctl carries out changes of inode flags. Cloning, deduplicating and moving
 // extents need a descriptor open for writing, and that was granted by us: they
 // are writes, and the kernel's.
-func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
+func ioctl(w *worker, fd int32, request uint32, arg uint64) (int64, error) {
 	size := 0
 	switch request {
 	case fiClone, fiCloneRange, fiDedupe, ext4MoveExt:
@@ -121,7 +119,7 @@ func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
 	case request != fsSetXattr && flags&casefold != 0:
 		return 0, unix.EPERM // names would be compared in another way than they were decided
 	}
-	return w.alter(OpIoctl, target{dirfd: fd, byFD: true}, func(o *object) error {
+	return target{dirfd: fd, byFD: true}.alter(w, OpIoctl, func(o *object) error {
 		if k := kindOf(o.stat.Mode); k != KindFile && k != KindDir {
 			return unix.ENOTTY
 		}
@@ -156,19 +154,7 @@ func estranged(w *worker, c *Call) (int64, error) {
 	return 0, errNotMine
 }
 
-// foreign says whether a caller sees another root or other mounts than the
-// workspace's own.
-func (w *worker) foreign() bool {
-	if !w.b.foreign.Load() {
-		return false
-	}
-	pid := caller.Dir(w.call.TID)
-	var root, own, ns unix.Stat_t
-	if unix.Stat(pid+"/root", &root) != nil || unix.Fstat(w.b.config.View, &own) != nil {
-		return true
-	}
-	if unix.Stat(pid+"/ns/mnt", &ns) != nil {
-		return true
-	}
-	return root.Ino != own.Ino || root.Dev != own.Dev || ns.Ino != w.b.mountNS
+func umask(w *worker, c *Call) (int64, error) {
+	w.b.umasks.Changing(c.TID, int(c.Args[0]))
+	return 0, errNotMine
 }

@@ -17,7 +17,7 @@ const (
 // started looks at a program that is about to be started, and tells of a
 // refusal. The call always goes on: by the time the kernel reads the path it may
 // say something else, so that what is refused is Landlock's to decide.
-func (w *worker) started(t target) (int64, error) {
+func started(w *worker, t target) (int64, error) {
 	for range scriptDepth {
 		o, _, err := w.object(t)
 		if err == errNotMine {
@@ -26,7 +26,7 @@ func (w *worker) started(t target) (int64, error) {
 		if err != nil {
 			break
 		}
-		next := w.startedObject(&o)
+		next := startedObject(w, &o)
 		o.close()
 		if next == "" {
 			break
@@ -37,7 +37,7 @@ func (w *worker) started(t target) (int64, error) {
 }
 
 // startedObject gives the interpreter of a script that may be started.
-func (w *worker) startedObject(o *object) string {
+func startedObject(w *worker, o *object) string {
 	if o.stat.Mode&unix.S_IFMT != unix.S_IFREG || o.stat.Mode&0o111 == 0 {
 		return "" // the kernel refuses it anyway
 	}

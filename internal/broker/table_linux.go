@@ -11,36 +11,36 @@ func Handles(nr int32) bool { return handlers()[nr] != nil }
 func handlers() map[int32]handler {
 	t := map[int32]handler{
 		unix.SYS_OPENAT: func(w *worker, c *Call) (int64, error) {
-			return w.openAt(dirfd(c, 0), c.Args[1], int(int32(c.Args[2])), uint32(c.Args[3]))
+			return openAt(w, dirfd(c, 0), c.Args[1], int(int32(c.Args[2])), uint32(c.Args[3]))
 		},
 		unix.SYS_OPENAT2: func(w *worker, c *Call) (int64, error) {
-			return w.openat2(dirfd(c, 0), c.Args[1], c.Args[2], c.Args[3])
+			return openat2(w, dirfd(c, 0), c.Args[1], c.Args[2], c.Args[3])
 		},
-		unix.SYS_MKDIRAT: func(w *worker, c *Call) (int64, error) { return w.mkdirAt(dirfd(c, 0), c.Args[1], uint32(c.Args[2])) },
+		unix.SYS_MKDIRAT: func(w *worker, c *Call) (int64, error) { return mkdirAt(w, dirfd(c, 0), c.Args[1], uint32(c.Args[2])) },
 		unix.SYS_MKNODAT: func(w *worker, c *Call) (int64, error) {
-			return w.mknodAt(dirfd(c, 0), c.Args[1], uint32(c.Args[2]))
+			return mknodAt(w, dirfd(c, 0), c.Args[1], uint32(c.Args[2]))
 		},
 		unix.SYS_UNLINKAT: func(w *worker, c *Call) (int64, error) {
-			return w.unlinkAt(dirfd(c, 0), c.Args[1], int(int32(c.Args[2])))
+			return unlinkAt(w, dirfd(c, 0), c.Args[1], int(int32(c.Args[2])))
 		},
-		unix.SYS_SYMLINKAT: func(w *worker, c *Call) (int64, error) { return w.symlinkAt(c.Args[0], dirfd(c, 1), c.Args[2]) },
+		unix.SYS_SYMLINKAT: func(w *worker, c *Call) (int64, error) { return symlinkAt(w, c.Args[0], dirfd(c, 1), c.Args[2]) },
 		unix.SYS_LINKAT: func(w *worker, c *Call) (int64, error) {
-			return w.linkAt(dirfd(c, 0), c.Args[1], dirfd(c, 2), c.Args[3], int(int32(c.Args[4])))
+			return linkAt(w, dirfd(c, 0), c.Args[1], dirfd(c, 2), c.Args[3], int(int32(c.Args[4])))
 		},
 		unix.SYS_RENAMEAT: func(w *worker, c *Call) (int64, error) {
-			return w.renameAt(dirfd(c, 0), c.Args[1], dirfd(c, 2), c.Args[3], 0)
+			return renameAt(w, dirfd(c, 0), c.Args[1], dirfd(c, 2), c.Args[3], 0)
 		},
 		unix.SYS_RENAMEAT2: func(w *worker, c *Call) (int64, error) {
-			return w.renameAt(dirfd(c, 0), c.Args[1], dirfd(c, 2), c.Args[3], uint(uint32(c.Args[4])))
+			return renameAt(w, dirfd(c, 0), c.Args[1], dirfd(c, 2), c.Args[3], uint(uint32(c.Args[4])))
 		},
-		unix.SYS_TRUNCATE: func(w *worker, c *Call) (int64, error) { return w.truncate(c.Args[0], int64(c.Args[1])) },
+		unix.SYS_TRUNCATE: func(w *worker, c *Call) (int64, error) { return truncate(w, c.Args[0], int64(c.Args[1])) },
 		unix.SYS_UMASK:    umask,
 		unix.SYS_BIND: func(w *worker, c *Call) (int64, error) {
-			return w.bind(dirfd(c, 0), c.Args[1], uint64(uint32(c.Args[2])))
+			return bind(w, dirfd(c, 0), c.Args[1], uint64(uint32(c.Args[2])))
 		},
-		unix.SYS_IOCTL:    func(w *worker, c *Call) (int64, error) { return w.ioctl(dirfd(c, 0), uint32(c.Args[1]), c.Args[2]) },
-		unix.SYS_EXECVE:   func(w *worker, c *Call) (int64, error) { return w.execute(named(c, true)) },
-		unix.SYS_EXECVEAT: func(w *worker, c *Call) (int64, error) { return w.execute(atFlags(c, 4)) },
+		unix.SYS_IOCTL:    func(w *worker, c *Call) (int64, error) { return ioctl(w, dirfd(c, 0), uint32(c.Args[1]), c.Args[2]) },
+		unix.SYS_EXECVE:   func(w *worker, c *Call) (int64, error) { return execute(w, named(c, true)) },
+		unix.SYS_EXECVEAT: func(w *worker, c *Call) (int64, error) { return execute(w, atFlags(c, 4)) },
 		unix.SYS_CHROOT:   estranged,
 		unix.SYS_UNSHARE:  estranged,
 		unix.SYS_CLONE:    estranged,
@@ -77,30 +77,30 @@ func reading() []int32 {
 // metadata adds the calls for modes, owners and times, and the questions that
 // the read-only mount would answer wrong.
 func metadata(t map[int32]handler) {
-	t[unix.SYS_FCHMOD] = func(w *worker, c *Call) (int64, error) { return w.chmod(byFD(c), uint32(c.Args[1])) }
-	t[unix.SYS_FCHMODAT] = func(w *worker, c *Call) (int64, error) { return w.chmod(at(c, 0, true), uint32(c.Args[2])) }
+	t[unix.SYS_FCHMOD] = func(w *worker, c *Call) (int64, error) { return byFD(c).chmod(w, uint32(c.Args[1])) }
+	t[unix.SYS_FCHMODAT] = func(w *worker, c *Call) (int64, error) { return at(c, 0, true).chmod(w, uint32(c.Args[2])) }
 	t[unix.SYS_FCHMODAT2] = func(w *worker, c *Call) (int64, error) {
 		if uint32(c.Args[3])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 			return 0, unix.EINVAL
 		}
-		return w.chmod(atFlags(c, 3), uint32(c.Args[2]))
+		return atFlags(c, 3).chmod(w, uint32(c.Args[2]))
 	}
-	t[unix.SYS_FCHOWN] = func(w *worker, c *Call) (int64, error) { return w.chown(byFD(c), uint32(c.Args[1]), uint32(c.Args[2])) }
+	t[unix.SYS_FCHOWN] = func(w *worker, c *Call) (int64, error) { return byFD(c).chown(w, uint32(c.Args[1]), uint32(c.Args[2])) }
 	t[unix.SYS_FCHOWNAT] = func(w *worker, c *Call) (int64, error) {
 		if uint32(c.Args[4])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 			return 0, unix.EINVAL
 		}
-		return w.chown(atFlags(c, 4), uint32(c.Args[2]), uint32(c.Args[3]))
+		return atFlags(c, 4).chown(w, uint32(c.Args[2]), uint32(c.Args[3]))
 	}
 	t[unix.SYS_UTIMENSAT] = func(w *worker, c *Call) (int64, error) {
-		return w.utimensat(dirfd(c, 0), c.Args[1], c.Args[2], int(int32(c.Args[3])))
+		return utimensat(w, dirfd(c, 0), c.Args[1], c.Args[2], int(int32(c.Args[3])))
 	}
-	t[unix.SYS_FACCESSAT] = func(w *worker, c *Call) (int64, error) { return w.access(at(c, 0, true), uint32(c.Args[2]), 0) }
+	t[unix.SYS_FACCESSAT] = func(w *worker, c *Call) (int64, error) { return at(c, 0, true).access(w, uint32(c.Args[2]), 0) }
 	t[unix.SYS_FACCESSAT2] = func(w *worker, c *Call) (int64, error) {
-		return w.access(atFlags(c, 3), uint32(c.Args[2]), int(int32(c.Args[3])))
+		return atFlags(c, 3).access(w, uint32(c.Args[2]), int(int32(c.Args[3])))
 	}
-	t[unix.SYS_STATFS] = func(w *worker, c *Call) (int64, error) { return w.statfs(named(c, true), c.Args[1]) }
-	t[unix.SYS_FSTATFS] = func(w *worker, c *Call) (int64, error) { return w.statfs(byFD(c), c.Args[1]) }
+	t[unix.SYS_STATFS] = func(w *worker, c *Call) (int64, error) { return named(c, true).statfs(w, c.Args[1]) }
+	t[unix.SYS_FSTATFS] = func(w *worker, c *Call) (int64, error) { return byFD(c).statfs(w, c.Args[1]) }
 }
 
 // attributes adds the calls for extended attributes and inode flags.
@@ -114,13 +114,13 @@ func attributes(t map[int32]handler) {
 		{unix.SYS_FSETXATTR, unix.SYS_FREMOVEXATTR, byFD},
 	} {
 		t[form.set] = func(w *worker, c *Call) (int64, error) {
-			return w.setxattr(form.of(c), c.Args[1], c.Args[2], c.Args[3], uint32(c.Args[4]))
+			return form.of(c).setxattr(w, c.Args[1], c.Args[2], c.Args[3], uint32(c.Args[4]))
 		}
-		t[form.remove] = func(w *worker, c *Call) (int64, error) { return w.removexattr(form.of(c), c.Args[1]) }
+		t[form.remove] = func(w *worker, c *Call) (int64, error) { return form.of(c).removexattr(w, c.Args[1]) }
 	}
-	t[unix.SYS_SETXATTRAT] = func(w *worker, c *Call) (int64, error) { return w.setxattrat(c, c.Args[3], c.Args[4], c.Args[5]) }
-	t[unix.SYS_REMOVEXATTRAT] = func(w *worker, c *Call) (int64, error) { return w.removexattrat(c, c.Args[3]) }
-	t[unix.SYS_FILE_SETATTR] = func(w *worker, c *Call) (int64, error) { return w.fileSetattr(c, c.Args[2], c.Args[3]) }
+	t[unix.SYS_SETXATTRAT] = func(w *worker, c *Call) (int64, error) { return setxattrat(w, c, c.Args[3], c.Args[4], c.Args[5]) }
+	t[unix.SYS_REMOVEXATTRAT] = func(w *worker, c *Call) (int64, error) { return removexattrat(w, c, c.Args[3]) }
+	t[unix.SYS_FILE_SETATTR] = func(w *worker, c *Call) (int64, error) { return fileSetattr(w, c, c.Args[2], c.Args[3]) }
 }
 
 // dirfd is a descriptor argument: 32 bits, whatever the register's rest says.

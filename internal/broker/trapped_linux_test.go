@@ -20,6 +20,7 @@ import (
 	"carrel/internal/broker"
 	"carrel/internal/policy"
 	"carrel/internal/seccomp"
+	"carrel/internal/seccomp/install"
 
 	"golang.org/x/sys/unix"
 )
@@ -85,7 +86,7 @@ func enterTrap() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	listener, err := seccomp.InstallListener(seccomp.Marshal(prog))
+	listener, err := install.Filter(seccomp.Marshal(prog), true)
 	if err != nil {
 		return err
 	}

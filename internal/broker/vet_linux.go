@@ -9,7 +9,7 @@ import (
 // replaceVetted carries out a rename over a file whose content matters. What
 // was read is what is put there, in a file of our own: whoever still has the
 // old one open, mapped or linked under another name changes nothing by it.
-func (w *worker) replaceVetted(ch *Change, v Verdict) error {
+func (w *deciding) replaceVetted(ch *Change, v Verdict) error {
 	after, st, err := judged.ReadAt(ch.Dir, ch.Name, v.Most)
 	if err != nil {
 		return err

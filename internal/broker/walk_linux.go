@@ -14,7 +14,7 @@ import (
 // it walks in the mirror, see mirrorwalk_linux.go, for reading in the mounts that
 // the caller has, see see_linux.go.
 type walker struct {
-	w      *worker
+	w      *resolver
 	root   int  // what absolute links mean
 	fenced bool // ".." does not leave root, which may have something above it
 	// procfs follows a link of procfs, the entry name of cur, or says false: then

@@ -22,7 +22,8 @@ func asCaller(t *testing.T, dir string, do func(w *worker)) {
 		var err error
 		defer func() { done <- err }() // also when do ends the test
 		runtime.LockOSThread()         // never unlocked: the thread has given up its capabilities
-		w := &worker{trap: stubTrap{}}
+		w := new(worker)
+		w.trap = stubTrap{}
 		if err = w.becomeHands(); err != nil {
 			return
 		}
@@ -206,7 +207,7 @@ func TestHeldBelowUnsearchable(t *testing.T) {
 			return
 		}
 		defer a.close()
-		w.b.pins.hold(w, &a, 0o600)
+		w.b.pins.hold(&w.pinner, &a, 0o600)
 		must(t, os.Chmod(dir+"/a", 0o600))
 		for _, name := range []string{"/a/b", "/a/b/c", "/a/file"} {
 			fd, err := w.named(dir+name, 0)

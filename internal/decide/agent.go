@@ -1,52 +1,24 @@
 package decide
 
 import (
-	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/hostview"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/toolchain"
-	"carrel/internal/view"
 )
-
-// agentHost is what recognition may ask of this machine.
-func (p *Decision) agentHost() agents.Host {
-	if asksForImage(p) {
-		return agents.ImageHost(p.Place.Cwd, p.Place.Home, p.Place.Project)
-	}
-	return agents.OSHost(p.Place.Cwd, p.Place.Home, p.Place.Project, p.Getenv("PATH"), nil)
-}
-
-// LookPath finds a command in the outside PATH; relative entries do not count.
-func (p *Decision) LookPath(name string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
-	for _, dir := range filepath.SplitList(p.searchPath()) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		full := filepath.Join(dir, name)
-		if st, err := os.Stat(full); err == nil && !st.IsDir() && st.Mode()&0o111 != 0 {
-			return full, nil
-		}
-	}
-	return "", fmt.Errorf("%q is not in PATH: %w", name, os.ErrNotExist)
-}
 
 // findProgram looks at where the command itself lies. One in a private part of
 // home (~/.local/bin/claude and what it leads to) is made visible with what it
 // needs and nothing beside it, and gets a name among the helpers: the
 // directory that it was found in stays out of PATH.
-func (p *Decision) findProgram() {
+func (p *recognised) findProgram() {
 	if len(p.Request.Argv) == 0 { // a policy is decided, and no command
 		return
 	}
@@ -64,7 +36,7 @@ func (p *Decision) findProgram() {
 }
 
 // findPrograms looks for programs in home, which are not in sight by themselves.
-func (p *Decision) findPrograms(names []string) {
+func (p *recognised) findPrograms(names []string) {
 	for _, name := range names {
 		full, err := p.LookPath(name)
 		if err != nil {
@@ -78,7 +50,7 @@ func (p *Decision) findPrograms(names []string) {
 		if pathname.Within(filepath.Clean(full), p.Place.Project) || kind != sandbox.KindFile || !executable(real) {
 			continue
 		}
-		roots := view.ExecutableRoots(real, p.Place.Home)
+		roots := hostview.ExecutableRoots(real, p.Place.Home)
 		for _, root := range roots {
 			p.programs = append(p.programs, policy.FileRequest{Place: root, Access: policy.Read,
 				Source: policy.Source{Layer: policy.LayerDefault, Text: "the command's own program"}})
@@ -96,7 +68,7 @@ type foundProgram struct{ name, full, real string }
 // hidden says that the directory in which PATH has a program is not visible
 // inside. A program that is found in its own place stays there: version
 // managers and virtual environments know themselves by it.
-func (p *Decision) hidden(f foundProgram) bool {
+func (p *startable) hidden(f foundProgram) bool {
 	a := p.Policy.Lookup(p.Facts.Canonical(filepath.Dir(f.full))).Access
 	return a != policy.Read && a != policy.Write
 }
@@ -104,7 +76,7 @@ func (p *Decision) hidden(f foundProgram) bool {
 // programLinks give a hidden program a name among the helpers, for whatever
 // looks it up again. A name that is there already stays as it is: our own program
 // may itself lie in home, or a program there be called as a helper is.
-func (p *Decision) programLinks(in *sandbox.Input) []sandbox.Mount {
+func (p *startable) programLinks(in *sandbox.Input) []sandbox.Mount {
 	taken := map[string]bool{sandbox.SelfPath: true}
 	for _, m := range slices.Concat(in.Symlinks, in.Binds) {
 		taken[m.Target] = true
@@ -121,7 +93,7 @@ func (p *Decision) programLinks(in *sandbox.Input) []sandbox.Mount {
 }
 
 // programPath is the file to execute for the command itself, "" to look it up.
-func (p *Decision) programPath() string {
+func (p *startable) programPath() string {
 	if len(p.Request.Argv) == 0 || p.tools != nil {
 		return ""
 	}
@@ -129,7 +101,7 @@ func (p *Decision) programPath() string {
 }
 
 // ProgramAt is the file to execute for a command by its name, "" to look it up.
-func (p *Decision) ProgramAt(name string) string {
+func (p *startable) ProgramAt(name string) string {
 	for _, f := range p.found {
 		if f.name == name && p.hidden(f) {
 			return f.real
@@ -143,25 +115,14 @@ func executable(path string) bool {
 	return err == nil && st.Mode()&0o111 != 0
 }
 
-// ToolchainOf gives the environment of the project that a setting means, nil for none. What is
-// given secrets, so many of them, has none: the project would choose what gets them.
-func (p *Decision) ToolchainOf(setting string, secrets int) (*toolchain.Toolchain, error) {
-	if secrets > 0 {
-		return nil, nil
-	}
-	if setting == "" && p.Loaded != nil && p.Loaded.Settings.Toolchain != nil {
-		setting = p.Loaded.Settings.Toolchain.V
-	}
-	if setting = cmp.Or(setting, "off"); setting == "off" || p.Request.Exact != nil {
-		return nil, nil
-	}
-	return toolchain.Search{Project: p.Place.Project, LookPath: p.LookPath, Canonical: p.Facts.Canonical}.Find(setting)
-}
-
 // agentToolchain is that of the agent itself.
-func (p *Decision) agentToolchain() (*toolchain.Toolchain, error) {
+func (p *recognised) agentToolchain() (*toolchain.Toolchain, error) {
 	if p.Agent == nil || p.Request.For != "" || p.lender != nil {
 		return nil, nil
 	}
 	return p.ToolchainOf("", 0)
 }
+
+// Recognition says which known agent the command is and what it was recognised
+// through; false for a command that is none.
+func (p *recognised) Recognition() (agents.Match, bool) { return p.match, p.Agent != nil }

@@ -4,17 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"carrel/internal/advice"
 	"carrel/internal/agenthome"
-	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/ceilings"
 	"carrel/internal/config"
 	"carrel/internal/hostfile"
-	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/sandbox"
@@ -22,7 +19,7 @@ import (
 
 // ownDir is the directory that agent_config_dir gives the running agent, "" for none:
 // nobody set it, no agent runs, or somebody said for this start whose its places are.
-func (p *Decision) ownDir() string {
+func (p *startable) ownDir() string {
 	v := p.Loaded.Settings.AgentConfigDir
 	if v == nil || p.Agent == nil || p.NoWalls() {
 		return ""
@@ -39,21 +36,19 @@ func (p *Decision) ownDir() string {
 
 // AgentDirectory is the directory that agent_config_dir gives the running agent, ""
 // where it has none.
-func (p *Decision) AgentDirectory() string { return p.ownDir() }
-
-func (p *Decision) agentHomeBy() policy.Source { return p.Reason(policy.DimAgentHome).Source }
+func (p *startable) AgentDirectory() string { return p.ownDir() }
 
 // sharesHome says whether the agent's transcripts and history are the host's.
-func (p *Decision) sharesHome() bool {
+func (p *startable) sharesHome() bool {
 	return p.wantsShared() && len(p.Agent.Shared) > 0
 }
 
-func (p *Decision) wantsShared() bool {
+func (p *startable) wantsShared() bool {
 	return p.Agent != nil && !p.NoWalls() && p.Policy.AgentHome == policy.AgentHomeShared && p.ownDir() == ""
 }
 
 // agentHomeAllowed refuses an agent's home that cannot be as somebody wants it.
-func (p *Decision) agentHomeAllowed() error {
+func (p *mountable) agentHomeAllowed() error {
 	if v := p.Loaded.Settings.AgentConfigDir; v != nil && p.Agent != nil && !p.NoWalls() && p.Place.Home == "" && strings.HasPrefix(v.V, "~") {
 		return p.ownDirRefused(v.V, "HOME is no directory that is there", "name it by an absolute path")
 	}
@@ -68,9 +63,9 @@ func (p *Decision) agentHomeAllowed() error {
 	return nil
 }
 
-func (p *Decision) ownDirAllowed(dir string) error {
+func (p *mountable) ownDirAllowed(dir string) error {
 	source := p.Loaded.Settings.AgentConfigDir.Source
-	for _, c := range p.underCeilings().All() {
+	for _, c := range ceilings.Of(p.Loaded).All() {
 		if c.AgentHome != nil && c.AgentHome.V == policy.AgentHomePrivate {
 			return ceilings.Beyond("start", policy.DimAgentHome, "agent_config_dir "+dir, string(c.AgentHome.V), c.AgentHome.Source)
 		}
@@ -94,21 +89,6 @@ func (p *Decision) ownDirAllowed(dir string) error {
 	return nil
 }
 
-// ownDirTaken: the project, and the places of agents outside. Those are settings that
-// they run; agent_home shared gives of them what is none.
-func (p *Decision) ownDirTaken(real string) string {
-	if pathname.Within(real, p.Place.Project) || pathname.Within(p.Place.Project, real) {
-		return fmt.Sprintf("the project is %q", p.Place.Project)
-	}
-	for _, place := range agents.OwnPlaces() {
-		at := filepath.Join(p.Place.Home, place)
-		if at := p.Facts.Canonical(at); p.Place.Home != "" && (pathname.Within(real, at) || pathname.Within(at, real)) {
-			return fmt.Sprintf("an agent outside has its settings or its login in %q", "~/"+place)
-		}
-	}
-	return ""
-}
-
 // notAlone says why a directory is not this user's alone to write.
 func notAlone(dir string) string {
 	st, err := os.Lstat(dir)
@@ -123,14 +103,14 @@ func notAlone(dir string) string {
 	return ""
 }
 
-func (p *Decision) ownDirRefused(dir, why, hint string) error {
+func (p *recognised) ownDirRefused(dir, why, hint string) error {
 	source := p.Loaded.Settings.AgentConfigDir.Source
 	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: dir, Rule: "an agent's directory is its own", Source: source.String(),
 		Message: fmt.Sprintf("%s: %q cannot be the directory of %s: %s", source, dir, p.Agent.Title, why), Hint: hint}
 }
 
 // homeAnnouncement says what the user has to know of the agent's home, "" for nothing.
-func (p *Decision) homeAnnouncement() string {
+func (p *startable) homeAnnouncement() string {
 	switch {
 	case p.sharesHome():
 		return fmt.Sprintf("agent_home shared: %s reads and writes your own transcripts and history of all projects (%s)", p.Agent.Title, p.agentHomeBy())
@@ -141,17 +121,17 @@ func (p *Decision) homeAnnouncement() string {
 }
 
 // homeOptions say what the agent's home is to be; there has to be an agent.
-func (p *Decision) homeOptions() agenthome.Options {
+func (p *mountable) homeOptions() agenthome.Options {
 	return agenthome.Options{
-		Agent: *p.Agent, Host: p.Place.Home, Project: p.Place.Project, State: p.State, Facts: p.Facts,
+		Agent: *p.Agent, Host: p.Place.Home, Inside: p.homeInside(), Project: p.Place.Project, State: p.State, Facts: p.Facts,
 		Lookup: func(at string) policy.Decision { return p.Policy.Lookup(at) },
 		Own:    p.ownDir(), OwnAllowed: p.ownDirAllowed, OwnRefused: p.ownDirRefused, Shared: p.sharesHome(), By: p.agentHomeBy(),
-		Hooks: stepHooks(p), Bare: p.engine.name == sandbox.EngineLandlock, Note: p.Note, Once: p.NoteOnce,
+		Hooks: p.stepHooks(), Bare: p.engine.name == sandbox.EngineLandlock, Note: p.Note, Once: p.NoteOnce,
 	}
 }
 
 // openAgentHome gets the agent's home ready, for the plan that is made.
-func (p *Decision) openAgentHome() (err error) {
+func (p *homed) openAgentHome() (err error) {
 	p.binds = nil
 	if p.Agent == nil {
 		return nil
@@ -162,7 +142,7 @@ func (p *Decision) openAgentHome() (err error) {
 }
 
 // previewAgentHome gives the mounts of the agent's home, and makes nothing.
-func (p *Decision) previewAgentHome() []sandbox.Mount {
+func (p *mountable) previewAgentHome() []sandbox.Mount {
 	if p.Agent == nil {
 		return nil
 	}

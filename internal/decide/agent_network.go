@@ -3,6 +3,7 @@ package decide
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"carrel/internal/hostfile"
 	"carrel/internal/pathname"
@@ -22,7 +23,7 @@ const (
 
 // agentDefaults is the network that a known agent needs to work; everything else stays
 // closed. only leaves out all but its own hosts.
-func (p *Decision) agentDefaults(only bool) policy.Layer {
+func (p *recognised) agentDefaults(only bool) policy.Layer {
 	l := policy.Layer{Kind: policy.LayerDefault, Name: "agent"}
 	if p.Agent == nil {
 		if only {
@@ -45,7 +46,7 @@ func (p *Decision) agentDefaults(only bool) policy.Layer {
 
 // agentEndpoints are the servers that the user's variables and the agent's own
 // settings name for it. One on the host's loopback becomes a host port.
-func (p *Decision) agentEndpoints(env policy.Env) policy.Layer {
+func (p *recognised) agentEndpoints(env policy.Env) policy.Layer {
 	l := policy.Layer{Kind: policy.LayerDefault, Name: "agent's servers"}
 	if p.Agent == nil {
 		return l
@@ -78,7 +79,7 @@ func (p *Decision) agentEndpoints(env policy.Env) policy.Layer {
 }
 
 // settingsFiles are the files of the agent's settings that there are.
-func (p *Decision) settingsFiles() []string {
+func (p *recognised) settingsFiles() []string {
 	var files []string
 	for _, file := range p.Agent.SettingsFiles() {
 		dir, pattern := filepath.Split(file)
@@ -90,4 +91,16 @@ func (p *Decision) settingsFiles() []string {
 		}
 	}
 	return files
+}
+
+// agentPasses adds what the agent's own variables are.
+func (p *recognised) agentPasses(rules policy.Env) policy.Env {
+	if p.Agent == nil {
+		return rules
+	}
+	rules.Pass = slices.Clone(rules.Pass)
+	for _, name := range p.Agent.EnvPass {
+		rules.Pass = append(rules.Pass, policy.Value[string]{V: name, Source: policy.Source{Layer: policy.LayerDefault, Text: "agent " + p.Agent.Name}})
+	}
+	return rules
 }

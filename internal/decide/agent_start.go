@@ -14,6 +14,8 @@ import (
 	"carrel/internal/advice"
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/inside"
+	"carrel/internal/machine"
 	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
@@ -39,7 +41,7 @@ func (e *NotInstalledError) install() string {
 
 // recognise finds out which agent the workspace is for: the one that the command is,
 // or that it was said to be for.
-func (p *Decision) recognise() error {
+func (p *recognised) recognise() error {
 	if p.Request.For == "" {
 		if m, ok := agents.Recognise(p.Request.Argv, p.agentHost()); ok {
 			p.match, p.Agent = m, &m.Agent
@@ -66,8 +68,8 @@ func agentNames() []string {
 
 // agentMissing says that the agent that the workspace is for has no program here, ""
 // where it has: the workspace is of use without, to look at its files.
-func (p *Decision) agentMissing() string {
-	if p.Request.For == "" || p.Agent == nil || p.NoWalls() || Contained(p) {
+func (p *startable) agentMissing() string {
+	if p.Request.For == "" || p.Agent == nil || p.NoWalls() || p.contained() || p.ofMachine() {
 		return ""
 	}
 	for _, name := range p.Agent.Executables {
@@ -82,7 +84,7 @@ func (p *Decision) agentMissing() string {
 // checkAgent sees that the command is the agent that was asked for by name. Who asks
 // for an agent wants its login and its network; a program that only goes by its name
 // gets neither, so it is not started in its place.
-func (p *Decision) checkAgent() error {
+func (p *recognised) checkAgent() error {
 	if p.Request.Agent != "" && (p.Agent == nil || p.Agent.Name != p.Request.Agent) {
 		return p.anotherProgram()
 	}
@@ -100,7 +102,7 @@ func (p *Decision) checkAgent() error {
 }
 
 // anotherProgram says why a name does not lead to the agent.
-func (p *Decision) anotherProgram() error {
+func (p *recognised) anotherProgram() error {
 	program := p.Request.Argv[0]
 	wanted, ok := agents.ByName(p.Request.Agent)
 	if !ok {
@@ -129,28 +131,20 @@ func (p *Decision) anotherProgram() error {
 }
 
 // canPromptsOff says whether the agent's questions can be switched off here.
-func (p *Decision) canPromptsOff() bool {
+func (p *recognised) canPromptsOff() bool {
 	off := p.Agent.PromptsOff
 	return off.Possible() && !(p.UID == 0 && off.RefusedAsRoot && len(off.RootEnv) == 0)
 }
 
 // StartsWithoutPrompts says whether the agent is started with its own questions off.
-func (p *Decision) StartsWithoutPrompts() bool {
+func (p *recognised) StartsWithoutPrompts() bool {
 	return p.Agent != nil && p.promptsOff && p.canPromptsOff()
-}
-
-// promptsOffBy names who wants the agent's questions off.
-func (p *Decision) promptsOffBy() string {
-	if p.Request.PromptsOff {
-		return "--no-prompts"
-	}
-	return p.Loaded.Settings.PromptsOff.Source.String()
 }
 
 // OffersNoPrompts says whether the user should hear, once, that the agent can be
 // started without its own questions: they may be switched off, nobody has said
 // whether they are to be, and the agent was never started in this project.
-func (p *Decision) OffersNoPrompts() bool {
+func (p *recognised) OffersNoPrompts() bool {
 	if p.Agent == nil || p.promptsOff || p.Agent.PromptsOff.Needless || p.Loaded.Settings.PromptsOff != nil || !p.canPromptsOff() || p.Agent.PromptsOff.In(p.agentArgs()) {
 		return false
 	}
@@ -163,21 +157,29 @@ func (p *Decision) OffersNoPrompts() bool {
 }
 
 // agentArgs are the agent's own arguments, as they were given.
-func (p *Decision) agentArgs() []string {
+func (p *recognised) agentArgs() []string {
 	return p.Request.Argv[min(p.match.Index, len(p.Request.Argv)):]
 }
 
-func (p *Decision) agentEnv() map[string]string {
+// homeInside is the home of programs inside.
+func (p *startable) homeInside() string {
+	if p.ofMachine() {
+		return machine.Home
+	}
+	return p.Place.Home
+}
+
+func (p *startable) agentEnv() map[string]string {
 	env := make(map[string]string)
 	if p.Agent == nil {
 		return env
 	}
-	maps.Copy(env, agents.PlanState(*p.Agent, p.Place.Home, p.Place.Home, "").Env)
+	maps.Copy(env, agents.PlanState(*p.Agent, p.Place.Home, p.homeInside(), "").Env)
 	maps.Copy(env, p.Agent.SandboxOff.Env)
 	if p.promptsOff {
 		maps.Copy(env, p.Agent.PromptsOff.Env)
 	}
-	for name, value := range stepHooks(p).Env {
+	for name, value := range p.stepHooks().Env {
 		if p.Getenv(name) == "" { // else the user's own settings
 			env[name] = value
 		}
@@ -191,7 +193,7 @@ func (p *Decision) agentEnv() map[string]string {
 
 // agentArgv puts the flags that switch the agent's own sandbox (and, when the user
 // says so, its questions) off before its own arguments.
-func (p *Decision) agentArgv() []string {
+func (p *startable) agentArgv() []string {
 	if p.Request.For != "" { // a shell in the agent's workspace
 		return p.Request.Argv
 	}
@@ -200,7 +202,7 @@ func (p *Decision) agentArgv() []string {
 
 // WithAgentFlags does the same for a command of a workspace that stays, where it is
 // the agent that the workspace was made for.
-func (p *Decision) WithAgentFlags(argv []string) []string {
+func (p *startable) WithAgentFlags(argv []string) []string {
 	if p.Agent == nil {
 		return argv
 	}
@@ -211,30 +213,21 @@ func (p *Decision) WithAgentFlags(argv []string) []string {
 	return p.tools.Enter(p.withFlags(argv, m.Index))
 }
 
-// IsAgent says whether a command is an agent: its steps end with what it does.
-func (p *Decision) IsAgent(argv []string) bool {
-	_, ok := agents.Recognise(argv, p.agentHost())
-	return ok
-}
-
 // withFlags puts the agent's flags before what stands at an index.
-func (p *Decision) withFlags(argv []string, index int) []string {
+func (p *startable) withFlags(argv []string, index int) []string {
 	if p.Agent == nil {
 		return argv
 	}
 	at := min(index, len(argv))
-	start := agents.Start{PromptsOff: p.StartsWithoutPrompts(), Hooks: stepHooks(p)}
+	start := agents.Start{PromptsOff: p.StartsWithoutPrompts(), Hooks: p.stepHooks()}
 	return slices.Concat(argv[:at], p.Agent.StartFlags(argv[at:], start), argv[at:])
 }
 
 // stepHooks are the agent's hooks that make each tool call a step, for this start; nothing
 // where no step is kept.
-func stepHooks(p *Decision) agents.StepHooks {
+func (p *startable) stepHooks() agents.StepHooks {
 	if p.Agent == nil || !p.History() || p.NoWalls() {
 		return agents.StepHooks{}
 	}
-	return p.Agent.StepHooks(sandbox.SelfPath, hooksDir)
+	return p.Agent.StepHooks(sandbox.SelfPath, path.Join(path.Dir(inside.Dir), "hooks"), !p.inMachine()) // which makes it
 }
-
-// hooksDir is where a file of hooks is shown inside.
-var hooksDir = path.Join(path.Dir(path.Dir(sandbox.SelfPath)), "hooks")

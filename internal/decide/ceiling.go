@@ -5,67 +5,25 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"carrel/internal/api"
 	"carrel/internal/ceilings"
-	"carrel/internal/config"
 	"carrel/internal/hostfacts"
 	"carrel/internal/inside"
 	"carrel/internal/policy"
 )
 
-// underCeilings are those of this request.
-func (p *Decision) underCeilings() ceilings.Under { return ceilings.Of(p.Loaded) }
-
-// CeilingTold is what the workspace tells of its ceilings, nil for none.
-func (p *Decision) CeilingTold() *api.Ceiling {
-	u := p.underCeilings()
-	if len(u.All()) == 0 {
-		return nil
-	}
-	c := &api.Ceiling{Hash: u.Hash(), Source: p.ceilingNames()}
-	if ends := policy.Ends(u.All()); ends != nil {
-		c.Expires = ends.V
-	}
-	return c
-}
-
-// Expiry is where it is said when the ceilings expire, "" where they do not.
-func (p *Decision) Expiry() string {
-	if ends := policy.Ends(p.underCeilings().All()); ends != nil {
-		return ends.Source.String()
-	}
-	return ""
-}
-
-// ceilingNames says where the ceilings come from.
-func (p *Decision) ceilingNames() string {
-	var names []string
-	for _, f := range p.Loaded.Files {
-		if f.Present && f.Kind == config.KindCeiling && !slices.Contains(names, f.Path) {
-			names = append(names, f.Path)
-		}
-	}
-	for _, l := range p.Loaded.Layers {
-		if l.Ceiling != nil {
-			names = append(names, l.Name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
 // CeilingRefuses says why the ceilings refuse a request to the running workspace, nil when they do
 // not. The walls hold what is inside in any case; here a caller hears why at once.
-func (p *Decision) CeilingRefuses(req *api.Request) *api.Denial {
+func (p *startable) CeilingRefuses(req *api.Request) *api.Denial {
 	switch req.Op {
 	case api.OpYield:
 		var why *api.Denial
-		if err := p.underCeilings().CheckUndo("undo", policy.UndoAll); errors.As(err, &why) {
+		if err := ceilings.Of(p.Loaded).CheckUndo("undo", policy.UndoAll); errors.As(err, &why) {
 			return why
 		}
 	case api.OpDesktopSee, api.OpDesktopDo, api.OpWatch:
-		for _, c := range p.underCeilings().All() {
+		for _, c := range ceilings.Of(p.Loaded).All() {
 			if c.Display != nil && c.Display.V == policy.DisplayNone {
 				return ceilings.Beyond(req.Op, policy.DimDisplay, "a display", string(c.Display.V), c.Display.Source)
 			}
@@ -80,7 +38,7 @@ func (p *Decision) CeilingRefuses(req *api.Request) *api.Denial {
 
 // mayLaunch refuses a program that is not among those that may be started, nil for the
 // others. dir is where a relative name starts, "" for the workspace's own directory.
-func (p *Decision) mayLaunch(op, name, dir string) *api.Denial {
+func (p *startable) mayLaunch(op, name, dir string) *api.Denial {
 	if p.Policy.Programs == nil || name == inside.Dir+"/"+inside.FileHelper { // ours, and the walls let it be started
 		return nil
 	}

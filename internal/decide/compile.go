@@ -2,17 +2,14 @@ package decide
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
-	"carrel/internal/advice"
 	"carrel/internal/config"
-	"carrel/internal/globscan"
 	"carrel/internal/hostexec"
 	"carrel/internal/hostfacts"
+	"carrel/internal/hostview"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
@@ -20,29 +17,7 @@ import (
 	"carrel/internal/sandbox/landlock"
 	"carrel/internal/seccomp"
 	"carrel/internal/statedir"
-	"carrel/internal/view"
 )
-
-// History says whether changes go through the broker.
-func (p *Decision) History() bool { return p.Policy.History != policy.HistoryOff }
-
-// globPins are the directories that a glob names by letter: one that could be
-// renamed would take the next run's matches with it.
-func (p *Decision) globPins() []string {
-	var pins []string
-	for _, r := range p.Policy.Rules {
-		if r.Glob == "" {
-			continue
-		}
-		for dir := globscan.Base(r.Glob); dir != "/"; dir = filepath.Dir(dir) {
-			if p.Policy.Lookup(dir).Access != policy.Write || p.Policy.Lookup(filepath.Dir(dir)).Access != policy.Write {
-				break
-			}
-			pins = append(pins, dir)
-		}
-	}
-	return pins
-}
 
 // Compile makes the plan. durable directories are made when prepare is set;
 // `explain --plan` leaves it false and shows where they would be.
@@ -52,14 +27,11 @@ func (p *Decision) Compile(prepare bool) error {
 	}
 	in := sandbox.Input{
 		Policy: p.planned(), UID: uint32(p.UID), GID: uint32(p.GID),
-		Engine: p.engine.name,
+		Engine: p.engine.name, Terminal: terminal(p.Console),
 		Broker: p.History(), Reads: p.TrapsReads,
 		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
 		Pins:     append(slices.Clone(p.Guarded.Pins), p.globPins()...),
 		Command:  lifecycle(p, sandbox.Command{Argv: p.agentArgv(), Env: p.Environ(), Dir: p.Place.Cwd, Path: p.programPath()}),
-	}
-	if !Contained(p) { // which has no terminal of the host's
-		in.Terminal = p.terminal()
 	}
 	var err error
 	if in.Self, err = hostfacts.OwnProgram(); err != nil {
@@ -128,8 +100,12 @@ func (p *Decision) Compile(prepare bool) error {
 	if err := p.layers(&in); err != nil {
 		return err
 	}
+	before := p.Plan
 	if p.Plan, err = sandbox.Compile(in, p.Facts); err != nil {
 		return err
+	}
+	if before != nil { // a start that is tried again is in the container's place of before
+		p.Plan.Container = before.Container
 	}
 	if in.Broker && len(p.Plan.Roots) == 0 { // nothing can be changed, and nobody answers what the filter would hold
 		if p.Plan.Seccomp, err = p.filter(&in, false); err != nil {
@@ -145,56 +121,15 @@ func (p *Decision) Compile(prepare bool) error {
 	return p.checkLater()
 }
 
-// withoutKernel hides the kernel's file systems in what is granted, and refuses
-// grants of what they show: processes outside, and through them all files.
-func (p *Decision) withoutKernel() ([]policy.Rule, error) {
-	mounts, err := p.Facts.KernelMounts()
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range p.Policy.Rules {
-		if r.Path == "" || r.Access == policy.Deny || r.Source.Layer == policy.LayerDefault {
-			continue
-		}
-		real := p.Facts.Canonical(r.Path)
-		if ownPlace(real) || slices.ContainsFunc(mounts, func(at string) bool { return pathname.Within(real, at) }) {
-			return nil, &advice.Error{Err: fmt.Errorf("%s: %q is not granted: what is there shows the machine around the workspace", r.Source.Text, r.Path),
-				Hint: "leave it out: a workspace has a /proc, /dev and /run of its own; name what you need below /run, devices with --device"}
-		}
-	}
-	rules := make([]policy.Rule, len(mounts))
-	for i, at := range mounts {
-		rules[i] = policy.Rule{Path: at, Access: policy.Deny, Source: policy.Source{Layer: policy.LayerDefault, Text: "a file system of the kernel's"}}
-	}
-	return rules, nil
-}
-
-// mounted are the protected names that mounts hold. A repository's config is
-// not among them where the broker holds it: git replaces the file for harmless
-// changes, and a mount point cannot be replaced.
-func (p *Decision) mounted() []policy.Rule {
-	if !p.History() {
-		return p.Guarded.Rules
-	}
-	return slices.DeleteFunc(slices.Clone(p.Guarded.Rules), func(r policy.Rule) bool { return p.isGitConfig(r.Path) })
-}
-
-// isGitConfig says whether path is the configuration of one of the project's
-// repositories.
-func (p *Decision) isGitConfig(path string) bool {
-	base := filepath.Base(path)
-	return (base == "config" || base == "config.worktree") && slices.Contains(p.Guarded.Pins, filepath.Dir(path))
-}
-
 // fill adds generated files, links and the helpers' names.
 func (p *Decision) fill(in *sandbox.Input) {
 	for _, f := range p.withMaskedIgnored(p.view.Files, in.Expanded) {
-		if f.Reason == view.Passwords && !p.hidesPassword(f.Path) {
+		if f.Reason == hostview.Passwords && !p.hidesPassword(f.Path) {
 			continue
 		}
-		in.Files = append(in.Files, sandbox.Mount{Kind: sandbox.MountData, Target: f.Path, Data: f.Data, Perm: f.Perm, Optional: true, Bare: f.Reason == view.Passwords, Reason: f.Reason})
+		in.Files = append(in.Files, sandbox.Mount{Kind: sandbox.MountData, Target: f.Path, Data: f.Data, Perm: f.Perm, Optional: true, Bare: f.Reason == hostview.Passwords, Reason: f.Reason})
 	}
-	if passed := stepHooks(p); passed.File != "" {
+	if passed := p.stepHooks(); passed.File != "" {
 		in.Files = append(in.Files, sandbox.Mount{Kind: sandbox.MountData, Target: passed.File, Data: passed.Data, Perm: 0o644,
 			Reason: "hooks: each tool call of " + p.Agent.Title + " is a step"})
 	}
@@ -202,8 +137,8 @@ func (p *Decision) fill(in *sandbox.Input) {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}
 	in.Symlinks = append(in.Symlinks, p.mountLinks()...)
-	if Contained(p) {
-		if file, ok := terminalIn(p, map[string]string{}); ok {
+	if p.contained() {
+		if file, ok := p.terminalIn(map[string]string{}); ok {
 			in.Files = append(in.Files, file)
 		}
 	}
@@ -236,7 +171,7 @@ func helpers(p *Decision, in *sandbox.Input) {
 	in.Symlinks = append(in.Symlinks, p.Keyring.Links()...)
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
-		if Contained(p) {
+		if p.contained() {
 			continue
 		}
 		// Only an opener is replaced: x-www-browser may lead to a browser, and that one stays.
@@ -259,7 +194,7 @@ func uncover(p *Decision) {
 		}
 		r := p.Policy.Lookup(m.Target).Rule
 		own := r != nil && r.Path == m.Target && r.Source.Layer == policy.LayerDefault
-		if own && strings.HasPrefix(r.Source.Text, view.SecretPrefix) {
+		if own && strings.HasPrefix(r.Source.Text, hostview.SecretPrefix) {
 			m.Bare = true
 			bare = append(bare, m.Target)
 		}
@@ -274,22 +209,6 @@ func uncover(p *Decision) {
 	}
 }
 
-// hidesPassword says whether nobody has named a configuration with a password in it.
-func (p *Decision) hidesPassword(at string) bool {
-	r := p.Policy.Lookup(at).Rule
-	return !p.AsIs() && (r == nil || r.Path != at || r.Source.Layer >= policy.LayerProject)
-}
-
-// Passwords are the configurations of repositories that others stand for inside.
-func (p *Decision) Passwords() (all []string) {
-	for _, f := range p.view.Files {
-		if f.Reason == view.Passwords && p.hidesPassword(f.Path) {
-			all = append(all, f.Path)
-		}
-	}
-	return all
-}
-
 // helperLinks are the names of helpers that nothing of the system stands for.
 func helperLinks(names []string) []sandbox.Mount {
 	var out []sandbox.Mount
@@ -297,42 +216,6 @@ func helperLinks(names []string) []sandbox.Mount {
 		out = append(out, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 	}
 	return out
-}
-
-// withMaskedIgnored tells git inside of the project's masked files: an untracked
-// one that cannot be read would make every `git add -A` fail.
-func (p *Decision) withMaskedIgnored(files []view.File, expanded []policy.Rule) []view.File {
-	var names []byte
-	for _, r := range slices.Concat(p.Policy.Rules, expanded) {
-		if rel, ok := strings.CutPrefix(r.Path, p.Place.Project+"/"); ok && r.Access == policy.Deny && !strings.Contains(rel, "\n") {
-			names = append(names, "/"+gitPattern(rel)+"\n"...)
-		}
-	}
-	names = append(names, p.ignoredGlobs()...)
-	if len(names) == 0 || p.Place.Home == "" {
-		return files
-	}
-	file := p.Place.Home + "/.config/git/ignore"
-	files = slices.Clone(files)
-	for i := range files {
-		if files[i].Path == file {
-			files[i].Data = append(append(slices.Clone(files[i].Data), '\n'), names...)
-			return files
-		}
-	}
-	return append(files, view.File{Path: file, Data: names, Perm: 0o644, Reason: "masked files for Git to ignore"})
-}
-
-// gitPattern makes a name plain in a gitignore(5) file.
-func gitPattern(name string) string {
-	var b strings.Builder
-	for _, c := range []byte(name) {
-		if strings.IndexByte(`*?[]\! #`, c) >= 0 {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
 }
 
 // ScopesABI is the version of Landlock that keeps abstract sockets and signals
@@ -343,7 +226,7 @@ const ScopesABI = 6
 const FilesABI = 3
 
 // layers adds the second layer and the system call filter.
-func (p *Decision) layers(in *sandbox.Input) error {
+func (p *guarded) layers(in *sandbox.Input) error {
 	abi, err := landlock.ABI()
 	if err != nil {
 		return err
@@ -354,14 +237,14 @@ func (p *Decision) layers(in *sandbox.Input) error {
 	if in.Seccomp, err = p.filter(in, p.History()); err != nil {
 		return err
 	}
-	in.HighestPID = HighestPID()
-	in.Inotify = sandbox.Inotify{Instances: kernelNumber("/proc/sys/fs/inotify/max_user_instances"), Watches: kernelNumber("/proc/sys/fs/inotify/max_user_watches")}
+	in.HighestPID = hostfacts.HighestPID()
+	in.Inotify = sandbox.Inotify{Instances: hostfacts.KernelNumber("/proc/sys/fs/inotify/max_user_instances"), Watches: hostfacts.KernelNumber("/proc/sys/fs/inotify/max_user_watches")}
 	return nil
 }
 
 // filter makes the system call filter, with a broker that answers what it holds or
 // without one.
-func (p *Decision) filter(in *sandbox.Input, brokered bool) ([]byte, error) {
+func (p *guarded) filter(in *sandbox.Input, brokered bool) ([]byte, error) {
 	arch, err := seccomp.HostArch()
 	if err != nil {
 		return nil, err
@@ -378,35 +261,8 @@ func (p *Decision) filter(in *sandbox.Input, brokered bool) ([]byte, error) {
 	return seccomp.Marshal(prog), nil
 }
 
-// HighestPID is half of the process numbers that there are, or of the threads that
-// the kernel makes; 0 where a pid namespace has no limit of its own, before Linux
-// 6.14: there the setting is everybody's.
-func HighestPID() uint64 {
-	const fewest = 1000
-	text, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	var major, minor int
-	if _, scan := fmt.Sscanf(string(text), "%d.%d", &major, &minor); err != nil || scan != nil || major < 6 || major == 6 && minor < 14 {
-		return 0
-	}
-	n := min(kernelNumber("/proc/sys/kernel/pid_max"), kernelNumber("/proc/sys/kernel/threads-max")) / 2
-	if n < fewest {
-		return 0
-	}
-	return n
-}
-
-// kernelNumber reads a setting of the kernel, 0 where there is none.
-func kernelNumber(file string) uint64 {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0
-	}
-	n, _ := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	return n
-}
-
 // overlays are the caches that a command may change without the host seeing it.
-func (p *Decision) overlays(make bool) ([]sandbox.Overlay, error) {
+func (p *viewed) overlays(make bool) ([]sandbox.Overlay, error) {
 	if p.State == nil {
 		if make && len(p.view.Caches) > 0 {
 			p.Note("no state directory: caches of the host are not visible inside")
@@ -434,7 +290,7 @@ func (p *Decision) overlays(make bool) ([]sandbox.Overlay, error) {
 // the host has not, or must not be seen, is a private directory. Where somebody
 // wrote a rule for the place or above it, that rule holds and there is no
 // overlay; where a ceiling took the default away, nothing of the host is shown.
-func (p *Decision) overlay(c view.Cache) (sandbox.Overlay, bool) {
+func (p *decided) overlay(c hostview.Cache) (sandbox.Overlay, bool) {
 	o := sandbox.Overlay{Path: c.Path, Reason: c.Reason, Private: c.Private}
 	real, kind := p.Facts.Resolve(c.Path)
 	switch d := p.Policy.Lookup(real); {
@@ -458,4 +314,81 @@ func (p *Decision) overlay(c view.Cache) (sandbox.Overlay, bool) {
 		o.Spare = filepath.Join(base, "private", c.Name)
 	}
 	return o, true
+}
+
+// compileOpen makes the plan of a workspace without walls.
+func (p *Decision) compileOpen(prepare bool) error {
+	if prepare {
+		p.makeOwnDirs()
+	}
+	in := sandbox.OpenInput{
+		UID: uint32(p.UID), GID: uint32(p.GID), Pids: p.Policy.Resources.Pids,
+		Roots: p.recordedRoots(), Hidden: p.ownDirsHere(), Helpers: []string{inside.FileHelper}, Files: p.ownedFiles(),
+		Command: sandbox.Command{Argv: p.Request.Argv, Env: p.Environ(), Dir: p.Place.Cwd},
+	}
+	var err error
+	if in.Self, err = hostfacts.OwnProgram(); err != nil {
+		return err
+	}
+	if in.Entries, err = hostEntries("/", "/run"); err != nil {
+		return err
+	}
+	if len(in.Roots) > 0 {
+		if in.Seccomp, err = openFilter(); err != nil {
+			return err
+		}
+	}
+	p.Plan = sandbox.CompileOpen(in, p.Facts)
+	p.Plan.Plain = p.Plain
+	return p.mountLinksHeld()
+}
+
+// openFilter is what the broker needs of a filter.
+func openFilter() ([]byte, error) {
+	arch, err := seccomp.HostArch()
+	if err != nil {
+		return nil, err
+	}
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedFull, Debug: true, Broker: true, Open: true})
+	if err != nil {
+		return nil, err
+	}
+	return seccomp.Marshal(prog), nil
+}
+
+// checkLater makes sure that the plan gives the broker what was left to it.
+func (p *Decision) checkLater() error {
+	for _, dir := range p.later {
+		if _, kind := p.Facts.Resolve(dir); kind == sandbox.KindNone {
+			continue
+		}
+		if !slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return pathname.Within(dir, root) }) {
+			return fmt.Errorf("globs below %q cannot be held: it is no place whose changes are decided one by one; run with --history off", dir)
+		}
+	}
+	return nil
+}
+
+// mountLinksHeld looks at the plan: a link has to lie in memory that is the
+// workspace's own, on nothing, around nothing and in nothing of the host. In a container it
+// is in place of what the image has there.
+func (p *Decision) mountLinksHeld() error {
+	for i := range p.mounts {
+		m := &p.mounts[i]
+		switch {
+		case !p.elsewhere(m):
+			continue
+		case p.engine.name == sandbox.EngineLandlock || p.NoWalls():
+			return movedRefused(m, "engine "+string(p.engine.name)+" shows files where they are and nowhere else")
+		}
+		for i := range p.Plan.Mounts {
+			at := &p.Plan.Mounts[i]
+			link := at.Kind == sandbox.MakeSymlink && at.Target == m.Workspace && at.Source == m.real
+			room := at.Kind == sandbox.MountTmpfs || at.Kind == sandbox.MakeDir || at.Kind == sandbox.MountImage
+			if !link && (pathname.Within(at.Target, m.Workspace) || pathname.Within(m.Workspace, at.Target) && !room) {
+				return movedRefused(m, fmt.Sprintf("%q is there, or around it, or in it", at.Target))
+			}
+		}
+	}
+	return nil
 }

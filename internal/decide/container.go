@@ -2,18 +2,19 @@ package decide
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
-	"strings"
+	"maps"
 
 	"carrel/internal/advice"
 	"carrel/internal/config"
 	"carrel/internal/container"
-	"carrel/internal/hostfile"
+	"carrel/internal/hostexec"
+	"carrel/internal/hostview"
+	"carrel/internal/machine"
+	"carrel/internal/machine/sentry"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 )
 
 // Container is where a workspace with backend container runs.
@@ -23,41 +24,80 @@ type Container struct {
 	project *container.Project // what the project's devcontainer.json says of it
 }
 
-// Contained says whether the system that commands see is that of a container's image.
-func Contained(p *Decision) bool {
-	return p.Policy != nil && p.Policy.Backend == policy.BackendContainer
+// chooseMachine finds what runs machines, and says what that of the project is made of.
+func chooseMachine(p *Decision) (err error) {
+	engine, blank := sandbox.Engine(p.Policy.Backend), "a machine has no display"
+	w := machine.Wish{Project: p.Place.Project, Engine: p.Request.Engine, Image: p.Request.Image, Granted: p.grantedRoots()}
+	for _, l := range p.mountLinks() {
+		w.Links = append(w.Links, machine.Place{Host: l.Source, Guest: l.Target})
+	}
+	w.ID, w.Environ, w.UID, w.Network = statedir.ProjectID(p.Place.Project), p.Request.Environ, p.UID, p.Policy.Network
+	w.Hosted = p.inVM()
+	if p.inGvisor() {
+		blank = "a sandbox of gVisor has no display"
+		p.Machine, err = sentry.Choose(w.Engine, w.Image)
+	} else {
+		p.Machine, err = machine.Choose(w, &p.Loaded.Settings.Lima, &p.Loaded.Settings.VM)
+	}
+	if err != nil {
+		return err
+	}
+	p.engine.program, p.engine.why = p.Machine.Version(), p.Reason(policy.DimBackend).Source.String()
+	if p.Reason(policy.DimDisplay).Source.Layer == policy.LayerDefault && p.Policy.Display != policy.DisplayNone {
+		p.withoutDesktop(blank)
+	}
+	if p.Request.Shell {
+		p.Request.Argv = append([]string{ShellIn(p.Policy.Backend, p.Getenv)}, p.Request.Argv[1:]...)
+	}
+	return p.useEngine(engine)
 }
 
-// asksForImage says, before the policy is decided, whether the system that
-// commands see is another than the host's.
-func asksForImage(p *Decision) bool {
-	asked, by := p.Request.Flags.Backend, policy.LayerCommandLine
-	for _, l := range p.Loaded.Layers {
-		if v := l.Request.Backend; v != nil && (asked == nil || l.Kind < by) {
-			asked, by = v, l.Kind
+// MachineEnviron are the variables of a command in a machine that has a system of its own.
+func MachineEnviron(p *Decision) []string {
+	extra := make(map[string]string)
+	for _, some := range []map[string]string{p.proxyEnv(), p.agentEnv(), p.hostEnv(), p.Keyring.Env()} {
+		maps.Copy(extra, some)
+	}
+	env, _ := hostview.Environ(p.Request.Environ, p.agentPasses(p.Policy.Env), extra)
+	return machine.Variables(env, hostexec.ShimDir)
+}
+
+// MachineFiles are what carrel writes for programs inside of the person's git configuration, by its
+// path below home.
+func MachineFiles(p *Decision) map[string][]byte {
+	for _, f := range p.view.Files {
+		if f.Path == p.Place.Home+"/.gitconfig" && p.ofMachine() { // else the view has it
+			return map[string][]byte{".gitconfig": f.Data}
 		}
 	}
-	return asked != nil && (asked.V == policy.BackendContainer || asked.V == policy.BackendLima)
+	return nil
 }
 
-// MayStay refuses a workspace that is named, and stays, where the backend has none.
-func MayStay(p *Decision) error {
-	if p.Policy.Backend != policy.BackendLima {
-		return nil
+// MachineSockets are the sockets and addresses in a machine of the host protocol, and of the ssh agent.
+func MachineSockets(p *Decision) (host, agent []string) {
+	if p.ServesHost() {
+		host = []string{hostexec.Socket}
+		if at, ok := p.rpcAddress(); ok {
+			host = append(host, at.String())
+		}
 	}
-	return &advice.Error{Err: errors.New("backend lima: a named workspace cannot be in a machine yet"),
-		Hint: "carrel run --backend lima -- COMMAND, or another backend"}
+	return host, p.Keyring.Sockets()
+}
+
+// ContainerEngine finds the engine that the configuration names. One that cannot be used comes with an error.
+func ContainerEngine(s *config.Settings, getenv func(string) string) (*container.Engine, error) {
+	search := container.Search{Getenv: getenv} // any, where none is named
+	if s.ContainerEngine != nil {
+		search.Engine = s.ContainerEngine.V
+	}
+	return container.Find(search)
 }
 
 // chooseContainer finds the engine and the image. Nothing is started and asked.
 func chooseContainer(p *Decision) error {
-	asked, why := config.EngineAuto, p.Reason(policy.DimBackend).Source.String()
 	if p.Request.Engine != "" {
 		return &advice.Error{Err: fmt.Errorf("--engine %s: with --backend container the stage makes the walls", p.Request.Engine),
 			Hint: "leave one of them out; container.engine names podman or docker"}
-	}
-	if v := p.Loaded.Settings.ContainerEngine; v != nil {
-		asked = v.V
 	}
 	if d := p.Policy.Lookup("/"); d.Access == policy.Read || d.Access == policy.Write {
 		return &advice.Error{Err: fmt.Errorf("%s: with --backend container what is at / is the image's", d.Rule.Source.Text),
@@ -71,12 +111,12 @@ func chooseContainer(p *Decision) error {
 	if err != nil {
 		return err
 	}
-	found, err := container.Find(container.Search{Engine: asked, Getenv: p.Getenv})
+	found, err := ContainerEngine(&p.Loaded.Settings, p.Getenv)
 	if err != nil {
 		return err
 	}
 	p.Container = &Container{Engine: found, Image: image, project: project}
-	why = "image " + image + " (" + cmp.Or(why, "backend container") + ")"
+	why := "image " + image + " (" + cmp.Or(p.Reason(policy.DimBackend).Source.String(), "backend container") + ")"
 	p.engine = engine{name: sandbox.EngineContainer, program: found.Kind, why: why}
 	return nil // the plan is looked at when it is made, after the agent's home
 }
@@ -150,34 +190,16 @@ func imageOf(p *Decision, project *container.Project) (string, error) {
 		Hint: "--image NAME, or container.image in your configuration"}
 }
 
-// terminfoDir is where the description of the person's terminal is inside.
-const terminfoDir = "/run/carrel/terminfo"
-
-// terminfoDirs are where the host has them, terminfo(5).
-var terminfoDirs = []string{"/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/lib/terminfo"}
-
-// maxTerminfo bounds one of them, as ncurses does.
-const maxTerminfo = 32 << 10
-
-// everywhere are the terminals that each image knows, or needs no description of.
-var everywhere = []string{"", "dumb", "linux", "vt100", "xterm", "xterm-256color", "screen", "screen-256color"}
-
 // terminalIn gives what a command in a container needs of the person's terminal: the host's
 // description where there is one. Else it is called what every image knows.
-func terminalIn(p *Decision, env map[string]string) (file sandbox.Mount, described bool) {
+func (p *asked) terminalIn(env map[string]string) (file sandbox.Mount, described bool) {
 	name := p.Getenv("TERM")
-	if slices.Contains(everywhere, name) || strings.ContainsAny(name, "/.") {
+	if container.KnowsTerminal(name) {
 		return file, false
 	}
-	for _, dir := range terminfoDirs {
-		at := filepath.Join(dir, name[:1], name)
-		data, err := hostfile.ReadHead(at, maxTerminfo)
-		if err != nil {
-			continue
-		}
-		env["TERMINFO_DIRS"] = terminfoDir + ":" // and those of the image
-		return sandbox.Mount{Kind: sandbox.MountData, Target: filepath.Join(terminfoDir, name[:1], name), Data: data, Perm: 0o644,
-			Reason: "your terminal"}, true
+	if at, data := container.Terminfo(name); data != nil {
+		env["TERMINFO_DIRS"] = container.TerminfoDir + ":" // and those of the image
+		return sandbox.Mount{Kind: sandbox.MountData, Target: at, Data: data, Perm: 0o644, Reason: "your terminal"}, true
 	}
 	env["TERM"] = "xterm-256color"
 	p.NoteOnce(fmt.Sprintf("this machine does not describe the terminal %q: in the container it is called xterm-256color", name))

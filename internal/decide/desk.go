@@ -9,13 +9,12 @@ import (
 	"strings"
 
 	"carrel/internal/api"
-	"carrel/internal/config"
 	"carrel/internal/policy"
 )
 
 // Decided lists what was decided for a workspace, in a fixed order, as far as it
 // matters whether two are the same.
-func (p *Decision) Decided() []api.Decided {
+func (p *mountable) Decided() []api.Decided {
 	var out []api.Decided
 	for _, r := range p.Policy.Reasons {
 		if r.Dimension == policy.DimFiles {
@@ -52,6 +51,13 @@ func (p *Decision) Decided() []api.Decided {
 		out = append(out, api.Decided{Dimension: "mount", Value: l.Source + " at " + l.Target, Source: l.Reason})
 	}
 	out = append(append(out, p.Ceilings()...), api.Decided{Dimension: "project", Value: p.Place.Project}, api.Decided{Dimension: "engine", Value: string(p.Engine()), Source: p.EngineReason()})
+	if p.inVM() {
+		for _, f := range p.Loaded.Settings.VM.Flags() {
+			if value, by := f.Said(); value != "" {
+				out = append(out, api.Decided{Dimension: f.Key, Value: value, Source: by.String()})
+			}
+		}
+	}
 	if p.profile != nil {
 		out = append(out, api.Decided{Dimension: "profile", Value: p.profile.Name + " " + p.profile.Digest()})
 	}
@@ -80,24 +86,9 @@ const maxDecided = 1000
 // dimCeiling is the dimension of ceilings in what was decided.
 const dimCeiling = "ceiling"
 
-// Ceilings names what bounds a workspace, by the hash of its meaning: under another one the
-// same policy is not the same, as hosts may be allowed while it runs.
-func (p *Decision) Ceilings() (out []api.Decided) {
-	add := func(name string, c *policy.Ceiling) {
-		if c != nil {
-			out = append(out, api.Decided{Dimension: dimCeiling, Value: config.CeilingHash(c), Source: name})
-		}
-	}
-	add(p.ceilingNames(), p.Loaded.Ceiling)
-	for _, l := range p.Loaded.Layers {
-		add(l.Name, l.Ceiling)
-	}
-	return out
-}
-
 // Digest names what was decided: two workspaces with the same one may do the same. The
 // values of variables count, and cannot be told from it.
-func (p *Decision) Digest() string {
+func (p *homed) Digest() string {
 	list := p.Decided()
 	for i := range list {
 		list[i].Source = ""
@@ -112,7 +103,7 @@ func (p *Decision) Digest() string {
 
 // decidedEnviron is what was decided of the environment: all of it, but where all that
 // is outside is passed on.
-func (p *Decision) decidedEnviron() []string {
+func (p *homed) decidedEnviron() []string {
 	if p.NoWalls() {
 		return p.setVariables()
 	}

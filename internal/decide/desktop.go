@@ -1,8 +1,7 @@
 package decide
 
 import (
-	"slices"
-	"strings"
+	"fmt"
 
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -18,18 +17,10 @@ type Desktop interface {
 	Bus() string
 }
 
-// soundGranted and busGranted say that the person gave the workspace their sound server
-// or session bus itself: there the real programs work.
-func (p *Decision) soundGranted() bool {
-	return p.grantsSocket("/pulse/native", "/pipewire-0") || slices.ContainsFunc(p.Policy.Devices, func(d policy.Value[string]) bool { return strings.HasPrefix(d.V, "/dev/snd") })
-}
+// busGranted is soundGranted for the session bus.
+func (p *displayed) busGranted() bool { return p.grantsSocket(p.InsideRuntime() + "/bus") }
 
-func (p *Decision) busGranted() bool {
-	return p.grantsSocket(p.InsideRuntime() + "/bus")
-}
-
-func (p *Decision) grantsSocket(ends ...string) bool {
-	return slices.ContainsFunc(p.Policy.UnixSockets, func(at policy.Value[string]) bool {
-		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(at.V, end) })
-	})
+// NoDisplaySaid tells of a virtual display that cannot be had.
+func (p *displayed) NoDisplaySaid() string {
+	return fmt.Sprintf("no virtual display (%s): %s; the workspace has none, and windows open nowhere", p.Reason(policy.DimDisplay).Source, p.NoDisplay)
 }

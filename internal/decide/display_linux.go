@@ -15,7 +15,7 @@ import (
 
 // Screen says how large the display is, and whether it has OpenGL: the command
 // line's word before the configuration's.
-func (p *Decision) Screen() (size policy.Size, gl bool, err error) {
+func (p *configured) Screen() (size policy.Size, gl bool, err error) {
 	size = xvfb.DefaultSize
 	set := p.Loaded.Settings
 	switch {
@@ -36,7 +36,7 @@ func (p *Decision) Screen() (size policy.Size, gl bool, err error) {
 }
 
 // desktopMounts are what programs inside see of the display.
-func (p *Decision) desktopMounts() (binds, files []sandbox.Mount, sockets []string) {
+func (p *displayed) desktopMounts() (binds, files []sandbox.Mount, sockets []string) {
 	if p.Desktop == nil {
 		return nil, nil, nil
 	}
@@ -50,7 +50,7 @@ func (p *Decision) desktopMounts() (binds, files []sandbox.Mount, sockets []stri
 
 // desktopOptions says what variables lead programs inside to the display. A preview
 // has taken no number yet.
-func (p *Decision) desktopOptions(o *display.Options) {
+func (p *displayed) desktopOptions(o *display.Options) {
 	if p.Policy.Display != policy.DisplayVirtual {
 		return
 	}
@@ -62,7 +62,7 @@ func (p *Decision) desktopOptions(o *display.Options) {
 
 // withoutDesktop goes on without a virtual display, where this machine or engine
 // cannot have one: never with the host's.
-func (p *Decision) withoutDesktop(why string) {
+func (p *displayed) withoutDesktop(why string) {
 	without := *p.Policy
 	without.Display, without.WatchVNC = policy.DisplayNone, false
 	without.Reasons = slices.Clone(without.Reasons)
@@ -76,7 +76,7 @@ func (p *Decision) withoutDesktop(why string) {
 }
 
 // displayHeld finds out whether a virtual display can be had.
-func (p *Decision) displayHeld() error {
+func (p *displayed) displayHeld() error {
 	if p.Policy.Display != policy.DisplayVirtual {
 		if p.Request.Size != "" {
 			return &advice.Error{Err: fmt.Errorf("--size %s is the virtual display's, and the display is %s (%s)", p.Request.Size, p.Policy.Display, p.Reason(policy.DimDisplay).Source), Hint: "add --display virtual"}
@@ -97,7 +97,7 @@ func (p *Decision) displayHeld() error {
 }
 
 // displayBinds grants exactly the display's sockets, and says so.
-func (p *Decision) displayBinds() []sandbox.Mount {
+func (p *displayed) displayBinds() []sandbox.Mount {
 	if p.Policy.Display != policy.DisplayHost {
 		return nil
 	}

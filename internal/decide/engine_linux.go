@@ -3,11 +3,12 @@ package decide
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"carrel/internal/advice"
+	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/hostfacts"
-	"carrel/internal/machine"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
@@ -20,10 +21,10 @@ func (p *Decision) ChooseEngine(refused error) error {
 	if p.NoWalls() {
 		return p.openStarts(refused)
 	}
-	if Contained(p) {
+	if p.contained() {
 		return chooseContainer(p)
 	}
-	if p.Policy.Backend == policy.BackendLima {
+	if p.inMachine() {
 		return chooseMachine(p)
 	}
 	asked, source, err := p.askedEngine()
@@ -83,7 +84,7 @@ func (p *Decision) lastEngine(refused, bubblewrap error) error {
 		return p.useEngine(sandbox.EngineLandlock)
 	}
 	hint := "run `carrel doctor` to see what this machine can hold"
-	if h := (*advice.Error)(nil); errors.As(ExplainSetup(refused), &h) {
+	if h := (*advice.Error)(nil); errors.As(ExplainSetup(refused, false), &h) {
 		hint = h.Hint
 	}
 	if opened, _ := hostfacts.Container(); opened != "" {
@@ -99,13 +100,13 @@ func (p *Decision) PreviewEngine() error {
 		defer try.Abandon()
 		return p.ChooseEngine(try.Refused())
 	}
-	if Contained(p) {
+	if p.contained() {
 		if err := errors.Join(p.ChooseEngine(nil), p.Preview()); err != nil {
 			return err
 		}
 		return p.EngineHolds()
 	}
-	if p.Policy.Backend == policy.BackendLima {
+	if p.inMachine() {
 		return p.ChooseEngine(nil)
 	}
 	asked, _, err := p.askedEngine()
@@ -145,20 +146,61 @@ func (p *Decision) openStarts(refused error) error {
 	return nil
 }
 
-// chooseMachine finds limactl, and says what the machine of the project is made of.
-func chooseMachine(p *Decision) (err error) {
-	w := machine.Wish{Project: p.Place.Project, Engine: p.Request.Engine, Image: p.Request.Image, HostCommands: p.ServesHost(),
-		Granted: p.grantedRoots(), Variables: p.Policy.Env}
-	if p.Agent != nil {
-		w.Agent = p.Agent.Name
+// EngineHolds refuses what the engine cannot hold of the policy, all of it at
+// once, and says what would be right.
+func (p *Decision) EngineHolds() error {
+	refused := p.Engine().Refusals(p.Policy, p.Plan)
+	if len(refused) == 0 {
+		return nil
 	}
-	w.ID, w.Environ, w.UID, w.Network = statedir.ProjectID(p.Place.Project), p.Request.Environ, p.UID, p.Policy.Network
-	if p.Machine, err = machine.Choose(w, &p.Loaded.Settings.Lima); err != nil {
+	var not, right []string
+	for _, r := range refused {
+		not = append(not, fmt.Sprintf("%s %s (%s)", r.Dimension, r.Subject, r.Why))
+		right = append(right, rightHere(p, r))
+	}
+	first := refused[0]
+	if !p.NoWalls() {
+		right = append(right, "or, so that carrel makes the walls itself, "+namespacesHere(p.engine.refused))
+	}
+	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: first.Subject, Rule: string(first.Dimension), Source: p.Reason(first.Dimension).Source.String(),
+		Message: fmt.Sprintf("engine %s, cannot hold: %s", p.engine, strings.Join(not, "; ")),
+		Hint:    strings.Join(right, "; ")}
+}
+
+// rightHere is what a refusal of a decision says would be right, on this machine.
+func rightHere(p *Decision, r sandbox.Refusal) string {
+	switch _, asUser := hostfacts.Container(); {
+	case r.Dimension == sandbox.DimUser && p.engine.refused != nil && asUser != "":
+		return asUser
+	case r.Dimension == policy.DimFiles && p.Engine() == sandbox.EngineLandlock && !p.History():
+		return r.Right + "; or leave --history off out: what is protected is then kept by what records the changes"
+	}
+	return r.Right
+}
+
+// namespacesHere says what gives carrel namespaces of its own, where these were refused.
+func namespacesHere(refused error) string {
+	const doctor = "see `carrel doctor`"
+	if opened, _ := hostfacts.Container(); opened != "" && refused != nil {
+		return opened + "; " + doctor
+	}
+	return doctor
+}
+
+// ForDesk completes what was prepared for a workspace that stays, so that it can be
+// compared with one that runs.
+func (p *Decision) ForDesk() error {
+	if err := p.PreviewEngine(); err != nil {
 		return err
 	}
-	p.engine.program, p.engine.why = "limactl "+p.Machine.Program.Version, p.Reason(policy.DimBackend).Source.String()
-	if p.Reason(policy.DimDisplay).Source.Layer == policy.LayerDefault && p.Policy.Display != policy.DisplayNone {
-		p.withoutDesktop("a machine of Lima has no display")
+	if p.History() {
+		var err error
+		if p.State, err = statedir.Open(statedir.Path(p.Getenv)); err != nil {
+			return err
+		}
+		if p.HistoryAt, err = p.HistoryDir(false); err != nil {
+			return err
+		}
 	}
-	return p.useEngine(sandbox.EngineLima)
+	return p.Compile(false)
 }

@@ -15,7 +15,7 @@ import (
 // chosenHistory is history.dir as a canonical path, "" where nobody has said it.
 // Its last part may be missing, its parent may not: a disk that is not mounted must
 // not be taken for an empty one.
-func (p *Decision) chosenHistory() (string, error) {
+func (p *configured) chosenHistory() (string, error) {
 	said := p.Loaded.Settings.History.Dir
 	if said == nil {
 		return "", nil
@@ -38,14 +38,14 @@ func (p *Decision) chosenHistory() (string, error) {
 	return real, nil
 }
 
-func (p *Decision) badHistoryDir(format string, args ...any) error {
+func (p *configured) badHistoryDir(format string, args ...any) error {
 	said := p.Loaded.Settings.History.Dir
 	return fmt.Errorf("history.dir %q (%s): %s", said.V, said.Source, fmt.Sprintf(format, args...))
 }
 
 // HistoryDir is where the history of the project is kept, "" where that is nowhere.
 // What is to hold histories is made if create is set.
-func (p *Decision) HistoryDir(create bool) (string, error) {
+func (p *guarded) HistoryDir(create bool) (string, error) {
 	base, err := p.chosenHistory()
 	switch {
 	case err != nil:
@@ -81,17 +81,9 @@ func (p *Decision) HistoryDir(create bool) (string, error) {
 // wantOutside ends the reason why a place is refused that commands inside may change.
 const wantOutside = "want a place outside of it"
 
-// inProject is the reason why a place in the project is refused, "" for another one.
-func (p *Decision) inProject(dir string) string {
-	if !pathname.Within(dir, p.Place.Project) {
-		return ""
-	}
-	return "it lies in the project, " + statedir.Quoted(p.Place.Project) + ": " + wantOutside
-}
-
 // stateOutside refuses a history in the project that XDG_STATE_HOME leads to. The
 // default place is in the project where that is the home, and is hidden there.
-func (p *Decision) stateOutside() error {
+func (p *configured) stateOutside() error {
 	why := p.inProject(p.State.Root())
 	usual := statedir.Path(func(key string) string {
 		if key == "XDG_STATE_HOME" {
@@ -107,7 +99,7 @@ func (p *Decision) stateOutside() error {
 
 // outOfReach refuses a place that commands inside could change, or that could not
 // be hidden from them.
-func (p *Decision) outOfReach(base string) error {
+func (p *guarded) outOfReach(base string) error {
 	if why := p.inProject(base); why != "" {
 		return p.badHistoryDir("%s", why)
 	}
@@ -142,7 +134,7 @@ func (p *Decision) outOfReach(base string) error {
 
 // NoteHistory makes sure that a history can be found after history.dir was changed, and
 // told by the path of its project. Without that only hints and names are missing.
-func (p *Decision) NoteHistory() {
+func (p *configured) NoteHistory() {
 	if p.State != nil {
 		_ = p.State.Remember(p.Place.Project, p.HistoryAt)
 		p.NoteUse()
@@ -150,7 +142,7 @@ func (p *Decision) NoteHistory() {
 }
 
 // NoteUse notes that the history of the project is used now.
-func (p *Decision) NoteUse() {
+func (p *configured) NoteUse() {
 	if p.State != nil {
 		_ = p.State.Use(p.Place.Project)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // holdable refuses limits that nothing here can hold, before anything starts.
-func (p *Decision) holdable() error {
+func (p *decided) holdable() error {
 	if err := p.secretsHeld(); err != nil {
 		return err
 	}
@@ -36,12 +36,5 @@ func (p *Decision) holdable() error {
 	return nil
 }
 
-func (p *Decision) notHeld(dim policy.Dimension, err error) error {
-	r := p.Reason(dim)
-	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: r.Value, Rule: string(dim), Source: r.Source.String(),
-		Message: fmt.Sprintf("the %s limit cannot be held here: %v", dim, err),
-		Hint:    "`carrel doctor` says what would hold it; where it is version 2 with systemd: systemd-run --user --scope -p MemoryMax=4G -- carrel run ..., without this limit"}
-}
-
-// terminal is the terminal that the command has as /dev/console.
-func (p *Decision) terminal() string { return cmp.Or(p.Console, hostfacts.TerminalName()) }
+// terminal is the terminal that the command has as /dev/console: its own, or the process's.
+func terminal(own string) string { return cmp.Or(own, hostfacts.TerminalName()) }

@@ -13,19 +13,19 @@ import (
 // walls are made of.
 var ErrHere = errors.New("carrel runs commands behind walls on Linux only; not supported here")
 
-func (p *Decision) terminal() string { return "" }
+func terminal(string) string { return "" }
 
-func (p *Decision) holdable() error { return ErrHere }
+func (p *decided) holdable() error { return ErrHere }
 
-func (p *Decision) displayBinds() []sandbox.Mount { return nil }
+func (p *displayed) displayBinds() []sandbox.Mount { return nil }
 
-func (p *Decision) displayHeld() error { return nil }
+func (p *displayed) displayHeld() error { return nil }
 
-func (p *Decision) desktopMounts() (binds, files []sandbox.Mount, sockets []string) {
+func (p *displayed) desktopMounts() (binds, files []sandbox.Mount, sockets []string) {
 	return nil, nil, nil
 }
 
-func (p *Decision) desktopOptions(*display.Options) {}
+func (p *displayed) desktopOptions(*display.Options) {}
 
 // ForDesk completes nothing here.
 func (*Decision) ForDesk() error { return ErrHere }
@@ -33,5 +33,17 @@ func (*Decision) ForDesk() error { return ErrHere }
 // ProjectOf knows no project here.
 func ProjectOf(string, func(string) string) (string, error) { return "", ErrHere }
 
-// PreviewEngine is never asked where nothing can be started.
-func (p *Decision) PreviewEngine() error { return nil }
+func (*Decision) withoutDesktop(string) {}
+
+func (p *Decision) useEngine(name sandbox.Engine) error {
+	p.engine.name = name
+	return nil
+}
+
+// PreviewEngine says what would make the walls: a machine, as nothing else can here.
+func (p *Decision) PreviewEngine() error {
+	if p.inMachine() {
+		return chooseMachine(p)
+	}
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/advice"
 	"carrel/internal/api"
+	"carrel/internal/ceilings"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
@@ -22,7 +23,7 @@ import (
 // HostCommands are the commands that programs inside may call, as the configuration lists them
 // and no ceiling left them out. Without walls there is no outside to run them in, and
 // without mounts no way to ask for them.
-func (p *Decision) HostCommands() []config.HostCommand {
+func (p *serving) HostCommands() []config.HostCommand {
 	if p.Loaded == nil || p.lender != nil || p.NoWalls() || p.engine.name == sandbox.EngineLandlock {
 		return nil
 	}
@@ -36,9 +37,9 @@ func (p *Decision) HostCommands() []config.HostCommand {
 }
 
 // ServesHost says whether the host protocol is answered inside.
-func (p *Decision) ServesHost() bool { return len(p.HostCommands()) > 0 || p.rpcHost() != "" }
+func (p *serving) ServesHost() bool { return len(p.HostCommands()) > 0 || p.rpcHost() != "" }
 
-func (p *Decision) rpcHost() string {
+func (p *serving) rpcHost() string {
 	if p.Loaded == nil || p.Loaded.Settings.RPCHost == nil || p.lender != nil || p.NoWalls() || p.engine.name == sandbox.EngineLandlock {
 		return ""
 	}
@@ -46,14 +47,14 @@ func (p *Decision) rpcHost() string {
 }
 
 // unwalledHost says whether host commands run without walls.
-func (p *Decision) unwalledHost() bool {
+func (p *serving) unwalledHost() bool {
 	v := p.Loaded.Settings.UnsandboxedHostExec
 	return v != nil && v.V && len(p.HostCommands()) > 0
 }
 
 // HostHeld refuses the protocol where it would be spoken with others, and host commands
 // without walls under a ceiling: nothing of it would hold.
-func (p *Decision) HostHeld() error {
+func (p *serving) HostHeld() error {
 	if at, ok := p.rpcAddress(); ok {
 		refuse := func(why string) error {
 			return &advice.Error{Err: fmt.Errorf("%s: %s", p.Loaded.Settings.RPCHost.Source, why), Hint: "127.0.0.1, or no rpc_host: the Unix socket works everywhere"}
@@ -69,7 +70,7 @@ func (p *Decision) HostHeld() error {
 		if inside.IsHelper(c.Name) && c.Name != "gh" || strings.HasPrefix(c.Name, "carrel") { // theirs is only there to have the real one
 			return &advice.Error{Err: fmt.Errorf("%s: %s is carrel's own inside", c.Source, c.Name), Hint: "take it out of host_commands"}
 		}
-		for _, ceiling := range p.underCeilings().All() {
+		for _, ceiling := range ceilings.Of(p.Loaded).All() {
 			if off := ceiling.Credentials; off != nil && off.V == policy.CredentialsOff && len(c.SecretEnv)+len(c.SecretFiles) > 0 {
 				return &policy.Refusal{Dimension: policy.DimCredentials, Requested: "those of the host command " + c.Name, Allowed: string(policy.CredentialsOff), Source: off.Source, Asked: c.Source}
 			}
@@ -84,7 +85,7 @@ func (p *Decision) HostHeld() error {
 }
 
 // hostAnnouncements say loudly what leaves the walls, and what cannot be had.
-func (p *Decision) hostAnnouncements() []string {
+func (p *serving) hostAnnouncements() []string {
 	if p.unwalledHost() {
 		return []string{fmt.Sprintf("HOST COMMANDS RUN WITHOUT WALLS: %s can be made to do whatever your user can, and only changes of the project are recorded (%s)", HostNames(p.HostCommands()), p.Loaded.Settings.UnsandboxedHostExec.Source)}
 	}
@@ -112,19 +113,19 @@ const rpcPort = 7870
 
 // rpcAddress is where the host protocol is spoken over TCP, where there is a network to
 // speak in that is the workspace's own.
-func (p *Decision) rpcAddress() (netip.AddrPort, bool) {
+func (p *serving) rpcAddress() (netip.AddrPort, bool) {
 	at, err := netip.ParseAddr(p.rpcHost())
 	return netip.AddrPortFrom(at, rpcPort), err == nil && p.ownLoopback()
 }
 
 // SpeaksHost says whether the host protocol is spoken on a listener of the plan.
-func (p *Decision) SpeaksHost(address string) bool {
+func (p *serving) SpeaksHost(address string) bool {
 	at, ok := p.rpcAddress()
 	return address == hostexec.Socket || ok && address == at.String()
 }
 
 // hostEnv is what workmux's guests look for.
-func (p *Decision) hostEnv() map[string]string {
+func (p *serving) hostEnv() map[string]string {
 	if !p.ServesHost() {
 		return nil
 	}
@@ -151,7 +152,7 @@ func newHostToken() string {
 const shimProgram = "carrel-shim"
 
 // shims are the names that stand for host commands inside.
-func (p *Decision) shims(in *sandbox.Input) {
+func (p *serving) shims(in *sandbox.Input) {
 	list := p.HostCommands()
 	if len(list) == 0 {
 		return

@@ -3,6 +3,7 @@ package decide
 import (
 	"slices"
 
+	"carrel/internal/ceilings"
 	"carrel/internal/config"
 	"carrel/internal/policy"
 )
@@ -12,18 +13,6 @@ import (
 type lender struct {
 	p       *Decision
 	command *config.HostCommand // that has walls alone, nil for all others
-}
-
-// cacheDir is where copies of the host's caches are, in the state of a project. What
-// programs inside put into theirs, host commands do not run.
-func (p *Decision) cacheDir() string {
-	switch {
-	case p.lender == nil:
-		return "caches"
-	case p.lender.command == nil:
-		return "host-caches/all"
-	}
-	return "host-caches/of-" + p.lender.command.Name
 }
 
 // borrowed makes the request and the configuration of walls for host commands: the
@@ -38,7 +27,7 @@ func (l *lender) borrowed() Request {
 	}
 	f := &req.Flags
 	f.Display, f.AllowDesktopGUI, f.VirtualDisplay, f.WatchVNC, f.Clipboard = &policy.Value[policy.DisplayMode]{V: policy.DisplayNone, Source: value("host commands")}, nil, nil, nil, nil
-	f.Publish, f.UnixSockets = nil, nil
+	f.Publish, f.UnixSockets, f.Isolation = nil, nil, nil
 	f.Persona = &policy.Value[policy.Persona]{V: p.Policy.Persona, Source: value("the workspace")}
 	if p.Policy.Home == policy.HomeFull {
 		f.Home = &policy.Value[policy.HomeMode]{V: policy.HomeToolchains, Source: value("host commands")}
@@ -59,8 +48,9 @@ func (l *lender) borrowed() Request {
 	if f.AllowHosts, f.DenyHosts = nil, p.Policy.DenyHosts; mode == policy.NetFiltered {
 		f.AllowHosts = hosts
 	}
-	if Contained(p) { // they are the host's programs
+	if p.contained() || p.inMachine() { // they are the host's programs
 		f.Backend, req.Image = &policy.Value[policy.Backend]{V: policy.BackendProcess, Source: value("host commands")}, ""
+		req.VM = config.VM{}
 	}
 	if p.unwalledHost() {
 		f.Display, f.Home, f.Network, f.AllowHosts, f.DenyHosts, req.Engine = nil, nil, nil, nil, nil, ""
@@ -74,13 +64,15 @@ func (l *lender) borrowed() Request {
 	return req
 }
 
-// frozen is the configuration as the workspace was decided from, for such walls.
+// frozen is the configuration as the workspace was decided from, for such walls. A demand of an isolation
+// is of the workspace's own programs.
 func (l *lender) frozen() *config.Loaded {
 	out := *l.p.Loaded
-	out.Layers = slices.Clone(l.p.Loaded.Layers)
+	out.Ceiling, out.Layers = ceilings.WithoutIsolation(out.Ceiling), slices.Clone(out.Layers)
 	for i := range out.Layers {
+		out.Layers[i].Ceiling = ceilings.WithoutIsolation(out.Layers[i].Ceiling)
 		r := &out.Layers[i].Request
-		r.AllowHosts, r.Publish, r.UnixSockets, r.HostCommands = nil, nil, nil, nil
+		r.Isolation, r.AllowHosts, r.Publish, r.UnixSockets, r.HostCommands = nil, nil, nil, nil, nil
 	}
 	out.Warnings = nil
 	return &out

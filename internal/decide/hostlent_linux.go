@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/ceilings"
 	"carrel/internal/config"
-	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -17,11 +17,14 @@ import (
 // decided from: nothing is read again that programs inside could have changed, and no
 // ceiling is passed.
 func (p *Decision) Lend(command *config.HostCommand) (*Decision, error) {
+	if err := ceilings.Of(p.Loaded).CheckHostCommands("host-exec"); err != nil {
+		return nil, err
+	}
 	l := &lender{p: p, command: command}
-	req := l.borrowed()
-	b := &Decision{Request: req, Facts: hostfacts.New(), UID: p.UID, GID: p.GID, Place: p.Place, Loaded: l.frozen(), lender: l,
-		State: p.State, HistoryAt: p.HistoryAt, engine: p.engine}
-	if Contained(p) { // they are the host's programs, behind walls beside the container
+	b := newDecision(l.borrowed())
+	b.UID, b.GID, b.Place, b.Loaded, b.lender = p.UID, p.GID, p.Place, l.frozen(), l
+	b.State, b.HistoryAt, b.engine = p.State, p.HistoryAt, p.engine
+	if p.contained() || p.inMachine() { // they are the host's programs, behind walls beside the container or machine
 		b.engine = engine{}
 	}
 	b.Hear(func(d api.Denial) { p.Deny(d) })

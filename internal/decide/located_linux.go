@@ -26,13 +26,13 @@ type Located struct {
 // LocateHistory finds out where the history of the project is that a request is about. Of
 // the request only Cwd, Environ, Ceilings and Permissions count.
 func LocateHistory(req Request) (*Located, error) {
-	p := &Decision{Request: req}
+	p := newDecision(req)
 	if err := p.locateHistory(); err != nil {
 		return nil, err
 	}
 	l := &Located{
 		Project: p.Place.Project, Dir: p.HistoryAt, Records: p.RecordsAt(), State: p.State,
-		Loaded: p.Loaded, Under: p.underCeilings(), Used: p.NoteUse,
+		Loaded: p.Loaded, Under: ceilings.Of(p.Loaded), Used: p.NoteUse,
 	}
 	if p.State != nil {
 		l.All = p.histories()
@@ -43,7 +43,7 @@ func LocateHistory(req Request) (*Located, error) {
 // locateHistory finds out where the history of a project is. What the project's own
 // file says has no part in that, and a mistake in it is no reason to hide what a
 // run has done.
-func (p *Decision) locateHistory() error {
+func (p *guarded) locateHistory() error {
 	var err error
 	if p.Place, err = hostfacts.FindPlace(p.Request.Cwd, p.Getenv("HOME")); err != nil {
 		return err
@@ -61,17 +61,17 @@ func (p *Decision) locateHistory() error {
 }
 
 // TotalLimit is the limit of all histories where the project has its own; nil for none.
-func (p *Decision) TotalLimit() *histories.Limit {
+func (p *configured) TotalLimit() *histories.Limit {
 	limit := histories.TotalOf(p.Loaded)
 	if limit == 0 || p.State == nil {
 		return nil
 	}
-	named := !p.Request.Stays && len(p.underCeilings().All()) == 0
+	named := !p.Request.Stays && len(ceilings.Of(p.Loaded).All()) == 0
 	return histories.NewLimit(p.histories(), histories.LimitsOf(p.Loaded).Bytes, limit, named)
 }
 
 // RecordsAt is the directory with the records of the project, "" where there is none.
-func (p *Decision) RecordsAt() string {
+func (p *configured) RecordsAt() string {
 	if p.State == nil {
 		return ""
 	}
@@ -79,7 +79,7 @@ func (p *Decision) RecordsAt() string {
 }
 
 // histories gives those in the place where the project has its own.
-func (p *Decision) histories() histories.Place {
+func (p *configured) histories() histories.Place {
 	if p.HistoryAt == p.State.History(p.Place.Project) {
 		return histories.InState(p.State)
 	}
@@ -90,25 +90,4 @@ func (p *Decision) histories() histories.Place {
 func ProjectOf(cwd string, getenv func(string) string) (string, error) {
 	p, err := hostfacts.FindPlace(cwd, getenv("HOME"))
 	return filepath.Clean(p.Project), err
-}
-
-// ForDesk completes what was prepared for a workspace that stays, so that it can be
-// compared with one that runs.
-func (p *Decision) ForDesk() error {
-	if err := MayStay(p); err != nil {
-		return err
-	}
-	if err := p.PreviewEngine(); err != nil {
-		return err
-	}
-	if p.History() {
-		var err error
-		if p.State, err = statedir.Open(statedir.Path(p.Getenv)); err != nil {
-			return err
-		}
-		if p.HistoryAt, err = p.HistoryDir(false); err != nil {
-			return err
-		}
-	}
-	return p.Compile(false)
 }

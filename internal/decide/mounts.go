@@ -12,12 +12,12 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/hostfacts"
+	"carrel/internal/hostview"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/protectednames"
 	"carrel/internal/sandbox"
-	"carrel/internal/view"
 )
 
 // shown is a file or directory of the host as a workspace shows it.
@@ -36,7 +36,7 @@ type MountAnswer struct {
 }
 
 // Mounts are the mounts of the configuration and of the profile.
-func (p *Decision) Mounts() []MountAnswer {
+func (p *mountable) Mounts() []MountAnswer {
 	var out []MountAnswer
 	for _, m := range p.mounts {
 		at := m.real
@@ -49,7 +49,7 @@ func (p *Decision) Mounts() []MountAnswer {
 }
 
 // MountSources says for each of them who asked for it.
-func (p *Decision) MountSources() []policy.Source {
+func (p *mountable) MountSources() []policy.Source {
 	var out []policy.Source
 	for _, m := range p.mounts {
 		out = append(out, m.Source)
@@ -59,7 +59,7 @@ func (p *Decision) MountSources() []policy.Source {
 
 // gatherMounts finds out what all mounts are, and refuses those that are not there
 // or in each other's way. What is decided, recorded and undone is where they lead.
-func (p *Decision) gatherMounts() error {
+func (p *mountable) gatherMounts() error {
 	p.mounts = nil
 	for _, m := range p.Loaded.Mounts {
 		for _, place := range []*string{&m.Host, &m.Workspace} {
@@ -119,7 +119,7 @@ var ownTrees = []string{"/proc", "/sys", "/dev", "/run", "/etc", "/usr", "/bin",
 // mountsPlaced refuses mounts that cannot show where somebody wants them, as far
 // as that can be told without a plan, and one place with two modes: the wider one
 // would hold, unsaid by whoever wrote the narrower.
-func (p *Decision) mountsPlaced() error {
+func (p *mountable) mountsPlaced() error {
 	for i := range p.mounts {
 		m := &p.mounts[i]
 		if why := badPlace(p.mounts, i); why != "" {
@@ -171,13 +171,13 @@ func badPlace(all []shown, i int) string {
 }
 
 // elsewhere says whether a mount needs a link to show where it is wanted.
-func (p *Decision) elsewhere(m *shown) bool {
+func (p *mountable) elsewhere(m *shown) bool {
 	return m.Workspace != m.Host || m.extra && m.Host != m.real && p.outOfSight(m)
 }
 
 // outOfSight says whether the path by which a mount was written leads nowhere inside: it
 // goes through a link of the host that is not shown.
-func (p *Decision) outOfSight(m *shown) bool {
+func (p *mountable) outOfSight(m *shown) bool {
 	if p.NoWalls() || p.engine.name == sandbox.EngineLandlock {
 		return false
 	}
@@ -191,14 +191,14 @@ func (p *Decision) outOfSight(m *shown) bool {
 	for dir := path.Dir(link); dir != "/" && p.Facts.Canonical(dir) != dir; dir = path.Dir(dir) {
 		link = dir
 	}
-	return !p.visible(path.Dir(link)) && !slices.ContainsFunc(p.view.Symlinks, func(l view.Symlink) bool { return l.Path == link })
+	return !p.visible(path.Dir(link)) && !slices.ContainsFunc(p.view.Symlinks, func(l hostview.Symlink) bool { return l.Path == link })
 }
 
 // mountLinks are what shows mounts at another path than their own: links in the
 // workspace's own file system. The host's path stays the one at which a mount is
 // decided, recorded and undone, and what a rule hides or protects below it holds
 // whichever way it is reached.
-func (p *Decision) mountLinks() []sandbox.Mount {
+func (p *mountable) mountLinks() []sandbox.Mount {
 	var links []sandbox.Mount
 	for i := range p.mounts {
 		m := &p.mounts[i]
@@ -211,30 +211,8 @@ func (p *Decision) mountLinks() []sandbox.Mount {
 	return links
 }
 
-// mountLinksHeld looks at the plan: a link has to lie in memory that is the
-// workspace's own, on nothing, around nothing and in nothing of the host.
-func (p *Decision) mountLinksHeld() error {
-	for i := range p.mounts {
-		m := &p.mounts[i]
-		switch {
-		case !p.elsewhere(m):
-			continue
-		case p.engine.name == sandbox.EngineLandlock || p.NoWalls():
-			return movedRefused(m, "engine "+string(p.engine.name)+" shows files where they are and nowhere else")
-		}
-		for i := range p.Plan.Mounts {
-			at := &p.Plan.Mounts[i]
-			link := at.Kind == sandbox.MakeSymlink && at.Target == m.Workspace && at.Source == m.real
-			if !link && (pathname.Within(at.Target, m.Workspace) || pathname.Within(m.Workspace, at.Target) && at.Kind != sandbox.MountTmpfs && at.Kind != sandbox.MakeDir) {
-				return movedRefused(m, fmt.Sprintf("%q is there, or around it, or in it", at.Target))
-			}
-		}
-	}
-	return nil
-}
-
 // behind carries a path at which a mount shows to the host's.
-func (p *Decision) behind(place string) string {
+func (p *mountable) behind(place string) string {
 	for i := range p.mounts {
 		if m := &p.mounts[i]; pathname.Within(place, m.Workspace) && p.elsewhere(m) {
 			return path.Join(m.real, place[len(m.Workspace):])
@@ -245,7 +223,7 @@ func (p *Decision) behind(place string) string {
 
 // mountsAllowed refuses what the user's own configuration shows every workspace,
 // and should show none. Who means it grants it for one command, by name.
-func (p *Decision) mountsAllowed() error {
+func (p *mountable) mountsAllowed() error {
 	for i := range p.mounts {
 		m := &p.mounts[i]
 		if !m.extra {
@@ -261,7 +239,7 @@ func (p *Decision) mountsAllowed() error {
 
 // mountTooWide: everything, what each workspace has of its own, and all of home or of the
 // system for writing.
-func (p *Decision) mountTooWide(m *shown) string {
+func (p *viewed) mountTooWide(m *shown) string {
 	switch {
 	case m.real == "/":
 		return "it is everything"
@@ -278,26 +256,9 @@ func (p *Decision) mountTooWide(m *shown) string {
 	return ""
 }
 
-// mountOfCarrel: what is ours. Where it lies in something that is shown read-only it
-// is hidden, as it is where home is shown.
-func (p *Decision) mountOfCarrel(m *shown) string {
-	for _, dir := range p.OwnDirs() {
-		real := p.Facts.Canonical(dir)
-		if pathname.Within(m.real, real) || m.Write && pathname.Within(real, m.real) {
-			return fmt.Sprintf("carrel's own files are in %q", dir)
-		}
-	}
-	for _, f := range p.Loaded.Files {
-		if real := p.Facts.Canonical(f.Path); f.Present && f.Kind != config.KindProject && pathname.Within(real, m.real) && (m.Write || real == m.real) {
-			return fmt.Sprintf("carrel's configuration %q lies in it", f.Path)
-		}
-	}
-	return ""
-}
-
 // mountOfSecrets: what the view hides. Where it lies in something that is shown
 // read-only, it stays hidden.
-func (p *Decision) mountOfSecrets(m *shown) string {
+func (p *viewed) mountOfSecrets(m *shown) string {
 	for _, r := range p.view.Rules {
 		if r.Access != policy.Deny || r.Glob {
 			continue
@@ -313,7 +274,7 @@ func (p *Decision) mountOfSecrets(m *shown) string {
 
 // mountOfGit: what git reads as its own, for writing. A repository's working tree
 // may be written, where the broker holds the names in it that git acts on.
-func (p *Decision) mountOfGit(m *shown) string {
+func (p *decided) mountOfGit(m *shown) string {
 	if !m.Write {
 		return ""
 	}
@@ -336,7 +297,7 @@ func (p *Decision) mountOfGit(m *shown) string {
 
 // mountOfSockets: what programs outside listen at and start others for. Another
 // socket that lies deep in a directory is masked alone.
-func (p *Decision) mountOfSockets(m *shown) string {
+func (p *networked) mountOfSockets(m *shown) string {
 	if p.Policy == nil || p.NoWalls() {
 		return ""
 	}
@@ -353,7 +314,7 @@ func (p *Decision) mountOfSockets(m *shown) string {
 // with the same request, as far as that can be told before anything is decided; nil if
 // nothing is.
 func CheckMounts(req Request) ([]config.Problem, error) {
-	p := &Decision{Request: req, Facts: hostfacts.New(), UID: os.Getuid(), GID: os.Getgid()}
+	p := newDecision(req)
 	var err error
 	if p.Place, err = hostfacts.FindPlace(req.Cwd, p.Getenv("HOME")); err != nil {
 		return nil, err
@@ -363,7 +324,7 @@ func CheckMounts(req Request) ([]config.Problem, error) {
 	}
 	err = p.gatherMounts()
 	if err == nil {
-		if p.view, err = view.Inspect(p.inspected(policy.HomeToolchains, false)); err != nil {
+		if p.view, err = hostview.Inspect(p.inspected(policy.HomeToolchains, false)); err != nil {
 			return nil, err
 		}
 		err = p.mountsAllowed()
@@ -372,13 +333,13 @@ func CheckMounts(req Request) ([]config.Problem, error) {
 	if !errors.As(err, &refused) {
 		return nil, err
 	}
-	return []config.Problem{p.problemOf(refused)}, nil
+	return []config.Problem{problemOf(p.Loaded, refused)}, nil
 }
 
 // problemOf gives a refusal the place of the mount that it is about.
-func (p *Decision) problemOf(d *api.Denial) config.Problem {
+func problemOf(loaded *config.Loaded, d *api.Denial) config.Problem {
 	out := config.Problem{Message: d.Message}
-	for _, m := range p.Loaded.Mounts {
+	for _, m := range loaded.Mounts {
 		if s := m.Source; s.String() == d.Source {
 			out = config.Problem{File: s.File, Line: s.Line, Column: s.Column, Key: s.Text, Message: strings.TrimPrefix(d.Message, d.Source+": ")}
 		}
@@ -392,7 +353,7 @@ const maxPathLinks = 40
 // mountByOthers says why the links that a mount's path goes through are no word of the
 // user's: one that lies where commands write may have been put there by one, and would
 // choose what every later workspace sees.
-func (p *Decision) mountByOthers(m *shown) string {
+func (p *mountable) mountByOthers(m *shown) string {
 	done, rest := "/", strings.Split(m.Host, "/")
 	for links := 0; len(rest) > 0 && links < maxPathLinks; {
 		next := path.Join(done, rest[0])
@@ -417,7 +378,7 @@ func (p *Decision) mountByOthers(m *shown) string {
 // writtenIn gives the place around a directory that commands may write: the project, a
 // writable mount, or what is the project of another command, as it is the working tree of a
 // repository. A home that is kept in one is no project. "" if there is none.
-func (p *Decision) writtenIn(m *shown, dir string) string {
+func (p *mountable) writtenIn(m *shown, dir string) string {
 	if pathname.Within(dir, p.Place.Project) {
 		return p.Place.Project
 	}

@@ -12,37 +12,30 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/egress"
 	"carrel/internal/hostsockets"
+	"carrel/internal/hostview"
+	"carrel/internal/machine"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
 
-// proxyVariables name the proxy for programs that know one, in the spellings
-// that they look for. SOCKS is named by none: a program whose library has no
-// SOCKS ends at its start when it reads such a value (httpx of Python, and with
-// it the clients of most model providers). Java and Node (NODE_USE_ENV_PROXY, in
-// version 22) print a line at each start when they are given one, and need none,
-// nor does ssh: see [sandbox.Pool].
-var proxyVariables = []string{
-	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "WS_PROXY", "WSS_PROXY",
-	"http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "ws_proxy", "wss_proxy",
-	"npm_config_proxy", "npm_config_https_proxy", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY",
-	"BUNDLE_HTTP_PROXY", "BUNDLE_HTTPS_PROXY", "PIP_PROXY", "CARGO_HTTP_PROXY",
+// proxyEnv is the environment of a filtered network. What the user names stays
+// as the user has it. A machine has no other way out.
+func (p *networked) proxyEnv() map[string]string {
+	if !p.inMachine() {
+		return p.proxyEnvAt(netip.AddrPortFrom(netip.MustParseAddr(sandbox.Gateway), sandbox.ProxyPort).String())
+	}
+	env := p.proxyEnvAt(machine.ProxyAddress)
+	if env != nil {
+		env["NODE_USE_ENV_PROXY"] = "1"
+	}
+	return env
 }
 
-// noProxy is what is reached without the proxy.
-const noProxy = "localhost,127.0.0.1,::1"
-
-// proxyEnv is the environment of a filtered network. What the user names stays
-// as the user has it.
-func (p *Decision) proxyEnv() map[string]string {
+func (p *networked) proxyEnvAt(address string) map[string]string {
 	if p.Policy.Network != policy.NetFiltered {
 		return nil
 	}
-	env := map[string]string{"NO_PROXY": noProxy, "no_proxy": noProxy, "ELECTRON_GET_USE_PROXY": "true"}
-	url := "http://" + netip.AddrPortFrom(netip.MustParseAddr(sandbox.Gateway), sandbox.ProxyPort).String()
-	for _, name := range proxyVariables {
-		env[name] = url
-	}
+	env := hostview.ProxyEnv(address)
 	for _, v := range p.Policy.Env.Pass {
 		if p.Getenv(v.V) != "" {
 			delete(env, v.V)
@@ -52,7 +45,7 @@ func (p *Decision) proxyEnv() map[string]string {
 }
 
 // HostPorts are the ports of the host that are reached inside.
-func (p *Decision) HostPorts() []uint16 {
+func (p *rules) HostPorts() []uint16 {
 	var out []uint16
 	for _, v := range p.Policy.HostPorts {
 		out = append(out, v.V)
@@ -74,14 +67,14 @@ func socketNames(layers []policy.Layer) []string {
 }
 
 // ownLoopback says whether the workspace has a loopback of its own.
-func (p *Decision) ownLoopback() bool {
+func (p *rules) ownLoopback() bool {
 	return p.Policy.Network == policy.NetLocal || p.Policy.Network == policy.NetFiltered
 }
 
 // PublishedPorts are what is published; with the host's network servers are
-// outside already.
-func (p *Decision) PublishedPorts() []api.Published {
-	if !p.ownLoopback() {
+// outside already, but for those in a machine.
+func (p *rules) PublishedPorts() []api.Published {
+	if !p.ownLoopback() && !p.inMachine() {
 		return nil
 	}
 	var out []api.Published
@@ -93,7 +86,7 @@ func (p *Decision) PublishedPorts() []api.Published {
 
 // networkAnnouncements say what the network lets in and out beyond what its mode
 // sounds like. scoped: abstract sockets of the host are out of reach.
-func (p *Decision) networkAnnouncements(scoped bool) []string {
+func (p *networked) networkAnnouncements(scoped bool) []string {
 	var out []string
 	if p.Policy.Network == policy.NetOpen {
 		what := "its services on localhost too"
@@ -101,7 +94,7 @@ func (p *Decision) networkAnnouncements(scoped bool) []string {
 			what = "its services on localhost and its abstract sockets too (this kernel cannot keep those apart)"
 		}
 		out = append(out, "network open: the host's network is shared, "+what+" ("+p.Reason(policy.DimNetwork).Source.String()+")")
-		if v := p.Policy.Publish; len(v) > 0 {
+		if v := p.Policy.Publish; len(v) > 0 && !p.inMachine() {
 			out = append(out, fmt.Sprintf("port %d inside needs no publishing with network open: what listens inside does so on the host's own addresses (%s)", v[0].V.Inside, v[0].Source))
 		}
 	}
@@ -139,7 +132,7 @@ func loopback(host string) bool {
 }
 
 // networkHeld refuses what this mode cannot have.
-func (p *Decision) networkHeld() error {
+func (p *rules) networkHeld() error {
 	if p.ownLoopback() || len(p.Policy.HostPorts)+len(p.Policy.Publish) == 0 || p.Policy.Network == policy.NetOpen {
 		return nil
 	}
@@ -158,22 +151,22 @@ func (p *Decision) networkHeld() error {
 }
 
 // sockets are those of programs of the host, and the ones that are granted.
-func (p *Decision) sockets() *hostsockets.Search {
+func (p *networked) sockets() *hostsockets.Search {
 	return &hostsockets.Search{Policy: p.Policy, Facts: p.Facts, Roots: p.grantedRoots(), Names: p.socketNames, UID: p.UID, GID: p.GID}
 }
 
 // visible says whether a rule shows a path of the host.
-func (p *Decision) visible(at string) bool { return hostsockets.Visible(p.Policy, at) }
+func (p *rules) visible(at string) bool { return hostsockets.Visible(p.Policy, at) }
 
 // hostProxy is the host's own proxy, which a filtered network goes through. It
 // resolves names itself, so that it is not seen here where they lead: under a
 // ceiling that is refused.
-func (p *Decision) hostProxy() (*egress.Upstream, error) {
+func (p *networked) hostProxy() (*egress.Upstream, error) {
 	if p.Policy.Network != policy.NetFiltered {
 		return nil, nil
 	}
-	name, value := p.firstOf("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
-	_, except := p.firstOf("no_proxy", "NO_PROXY")
+	name, value := firstOf(p.Getenv, "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+	_, except := firstOf(p.Getenv, "no_proxy", "NO_PROXY")
 	up, err := egress.ParseUpstream(value, except)
 	if err != nil {
 		return nil, &advice.Error{Err: fmt.Errorf("%s: %w", name, err), Hint: "unset " + name + " for a direct connection"}
@@ -181,7 +174,7 @@ func (p *Decision) hostProxy() (*egress.Upstream, error) {
 	if up == nil || up.Scheme == "socks5" {
 		return up, nil
 	}
-	if by := p.anyCeiling(); by != "" {
+	if by := anyCeiling(p.Loaded); by != "" {
 		return nil, &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: name, Rule: "a ceiling's hosts are checked here", Source: by,
 			Message: fmt.Sprintf("%s: the proxy %s resolves names by itself, so that their addresses cannot be held to the ceiling %s", name, up.Host, by),
 			Hint:    "unset " + name + ", or use a socks5:// proxy, which is told the address that was checked"}
@@ -190,9 +183,9 @@ func (p *Decision) hostProxy() (*egress.Upstream, error) {
 }
 
 // firstOf gives the first variable outside that has a value.
-func (p *Decision) firstOf(names ...string) (name, value string) {
+func firstOf(getenv func(string) string, names ...string) (name, value string) {
 	for _, name := range names {
-		if v := p.Getenv(name); v != "" {
+		if v := getenv(name); v != "" {
 			return name, v
 		}
 	}
@@ -200,16 +193,16 @@ func (p *Decision) firstOf(names ...string) (name, value string) {
 }
 
 // anyCeiling names a ceiling that holds, "" for none.
-func (p *Decision) anyCeiling() string {
-	if p.Loaded.Ceiling != nil {
-		for _, f := range p.Loaded.Files {
+func anyCeiling(loaded *config.Loaded) string {
+	if loaded.Ceiling != nil {
+		for _, f := range loaded.Files {
 			if f.Present && f.Kind == config.KindCeiling {
 				return f.Path
 			}
 		}
 		return "of this run"
 	}
-	for _, l := range p.Loaded.Layers {
+	for _, l := range loaded.Layers {
 		if l.Ceiling != nil {
 			return l.Name
 		}

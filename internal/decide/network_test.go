@@ -30,7 +30,8 @@ func TestNetworkAnnouncements(t *testing.T) {
 		"a socket":                 {policy: policy.Effective{Network: policy.NetClosed, UnixSockets: []policy.Value[string]{{V: "/run/a.sock"}}}, want: []string{`socket "/run/a.sock" of the host is granted`}},
 		"a socket that can do all": {policy: policy.Effective{Network: policy.NetClosed, UnixSockets: []policy.Value[string]{{V: "/run/docker.sock"}}}, want: []string{"can do all that you can"}},
 	} {
-		p := &Decision{Policy: &c.policy, Upstream: c.upstream}
+		p := networked{Upstream: c.upstream}
+		p.Policy = &c.policy
 		got := p.networkAnnouncements(c.scoped)
 		if len(got) != len(c.want) || slices.ContainsFunc(c.want, func(w string) bool { return !strings.Contains(strings.Join(got, "\n"), w) }) || strings.Contains(strings.Join(got, ""), "hunter2") {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -55,13 +56,13 @@ func TestPortsNeedALoopback(t *testing.T) {
 	for mode, refused := range map[policy.NetworkMode]bool{policy.NetClosed: true, policy.NetLocal: false, policy.NetFiltered: false, policy.NetOpen: false} {
 		for _, e := range []policy.Effective{{Publish: publishes(1, 2)}, {HostPorts: []policy.Value[uint16]{{V: 1}}}} {
 			e.Network = mode
-			if err := (&Decision{Policy: &e}).networkHeld(); (err != nil) != refused {
+			if err := (&rules{Policy: &e}).networkHeld(); (err != nil) != refused {
 				t.Errorf("%s: %v", mode, err)
 			}
 		}
 	}
 	closed := policy.Effective{Network: policy.NetClosed}
-	if err := (&Decision{Policy: &closed}).networkHeld(); err != nil {
+	if err := (&rules{Policy: &closed}).networkHeld(); err != nil {
 		t.Errorf("nothing asked for: %v", err)
 	}
 }

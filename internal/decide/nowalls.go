@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,42 +8,22 @@ import (
 	"strings"
 
 	"carrel/internal/config"
-	"carrel/internal/hostfacts"
 	"carrel/internal/hostfile"
-	"carrel/internal/inside"
-	"carrel/internal/pathname"
+	"carrel/internal/hostview"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
-	"carrel/internal/seccomp"
-	"carrel/internal/view"
 )
-
-// NoWalls says whether commands run as their user without walls. Then the policy
-// has one kind of place: what is recorded, and the rest, which is not.
-func (p *Decision) NoWalls() bool { return p.Policy.Backend == policy.BackendNone }
-
-// BackendTold is what is told of the backend; see [api.Manifest].
-func (p *Decision) BackendTold() string {
-	if b := p.Policy.Backend; b != policy.BackendProcess {
-		return string(b)
-	}
-	return ""
-}
-
-// AsIs says whether the policy is all that counts: no name is protected or hidden
-// by itself.
-func (p *Decision) AsIs() bool { return p.Request.Exact != nil || p.NoWalls() }
 
 // decideOpen has the policy decided of a workspace without walls. What the machine
 // has is in sight as it is, so nothing is looked for: no toolchain, no agent, no
 // secret.
-func (p *Decision) decideOpen(scope policy.Scope, layers []policy.Layer) error {
+func (p *viewed) decideOpen(scope policy.Scope, layers []policy.Layer) error {
 	if p.Request.Engine != "" {
 		return fmt.Errorf("--engine %s: with --backend none nothing makes walls\nhint: leave one of them out", p.Request.Engine)
 	}
 	p.ForAgent = p.Agent != nil
 	p.Agent, p.match.Index, p.programs, p.found, p.tools = nil, 0, nil, nil, nil
-	p.view = &view.View{}
+	p.view = &hostview.View{}
 	scope.Tmp = "" // the machine's
 	layers = append(layers, policy.Layer{Kind: policy.LayerDefault, Name: "carrel", Request: policy.Request{Files: p.ownRules()}})
 	if err := p.leadsOut(scope, layers); err != nil {
@@ -64,7 +43,7 @@ func (p *Decision) decideOpen(scope policy.Scope, layers []policy.Layer) error {
 // recordedPlaces are where changes go through the broker: the project, and what
 // somebody opened for writing by its name. What is not there has no place for the
 // mount that it takes.
-func (p *Decision) recordedPlaces(scope policy.Scope, layers []policy.Layer) ([]string, error) {
+func (p *decided) recordedPlaces(scope policy.Scope, layers []policy.Layer) ([]string, error) {
 	var out []string
 	for _, l := range layers {
 		for _, f := range l.Request.Files {
@@ -89,66 +68,6 @@ func (p *Decision) recordedPlaces(scope policy.Scope, layers []policy.Layer) ([]
 		}
 	}
 	return slices.DeleteFunc(out, func(place string) bool { return p.Policy.Lookup(place).Access != policy.Write }), nil
-}
-
-// recordedRoots are those of the plan. The repository of a worktree or a submodule
-// is part of the project, wherever it lies.
-func (p *Decision) recordedRoots() []string {
-	if !p.History() {
-		return nil
-	}
-	return sandbox.Outermost(slices.Concat(p.recorded, p.Guarded.Write))
-}
-
-// compileOpen makes the plan of a workspace without walls.
-func (p *Decision) compileOpen(prepare bool) error {
-	if prepare {
-		p.makeOwnDirs()
-	}
-	in := sandbox.OpenInput{
-		UID: uint32(p.UID), GID: uint32(p.GID), Pids: p.Policy.Resources.Pids,
-		Roots: p.recordedRoots(), Hidden: p.ownDirsHere(), Helpers: []string{inside.FileHelper}, Files: p.ownedFiles(),
-		Command: sandbox.Command{Argv: p.Request.Argv, Env: p.Environ(), Dir: p.Place.Cwd},
-	}
-	var err error
-	if in.Self, err = hostfacts.OwnProgram(); err != nil {
-		return err
-	}
-	if in.Entries, err = hostEntries("/", "/run"); err != nil {
-		return err
-	}
-	if len(in.Roots) > 0 {
-		if in.Seccomp, err = openFilter(); err != nil {
-			return err
-		}
-	}
-	p.Plan = sandbox.CompileOpen(in, p.Facts)
-	p.Plan.Plain = p.Plain
-	return p.mountLinksHeld()
-}
-
-// openFilter is what the broker needs of a filter.
-func openFilter() ([]byte, error) {
-	arch, err := seccomp.HostArch()
-	if err != nil {
-		return nil, err
-	}
-	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedFull, Debug: true, Broker: true, Open: true})
-	if err != nil {
-		return nil, err
-	}
-	return seccomp.Marshal(prog), nil
-}
-
-// ownDirsHere are the directories of carrel's own that there are.
-func (p *Decision) ownDirsHere() []string {
-	var out []string
-	for _, dir := range p.OwnDirs() {
-		if real, kind := p.Facts.Resolve(dir); kind == sandbox.KindDir && !pathname.Within(p.Place.Project, real) {
-			out = append(out, real)
-		}
-	}
-	return out
 }
 
 // hostEntries lists directories of the host.
@@ -183,7 +102,7 @@ const (
 )
 
 // ownedFiles shows files that programs want to be root's or the user's as the user's.
-func (p *Decision) ownedFiles() []sandbox.Mount {
+func (p *asked) ownedFiles() []sandbox.Mount {
 	if p.UID == 0 {
 		return nil
 	}
@@ -205,9 +124,9 @@ func (p *Decision) ownedFiles() []sandbox.Mount {
 // openEnviron is the environment outside, with what rules take out and set. Host commands
 // get the short one that they have behind walls: programs inside call them, and could have
 // them print what the walls do not pass.
-func (p *Decision) openEnviron() []string {
+func (p *networked) openEnviron() []string {
 	if p.lender != nil {
-		short, _ := view.Environ(p.Request.Environ, p.Policy.Env, nil)
+		short, _ := hostview.Environ(p.Request.Environ, p.Policy.Env, nil)
 		return short
 	}
 	var out []string
@@ -222,35 +141,4 @@ func (p *Decision) openEnviron() []string {
 		}
 	}
 	return append(out, p.setVariables()...)
-}
-
-// dropped says whether a rule takes a variable out.
-func (p *Decision) dropped(name string) bool {
-	_, passed, rule := p.Policy.Env.Lookup(name, "")
-	return !passed && rule != nil
-}
-
-// setVariables are those that a rule sets, and what says where a command runs.
-func (p *Decision) setVariables() []string {
-	out := []string{EnvInside + "=1"}
-	for name := range p.Policy.Env.Set {
-		if value, ok, _ := p.Policy.Env.Lookup(name, ""); ok {
-			out = append(out, name+"="+value)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// OpenAnnouncement says what a command can do, and what of it is kept.
-func (p *Decision) OpenAnnouncement() string {
-	kept := "NOTHING IS RECORDED, no change can be undone"
-	if roots := p.recordedRoots(); len(roots) > 0 {
-		var names []string
-		for _, r := range roots {
-			names = append(names, cmp.Or(strings.Trim(fmt.Sprintf("%q", r), `"`), r))
-		}
-		kept = "recorded and can be undone: changes of " + strings.Join(names, ", ") + "; nothing else is"
-	}
-	return "NO WALLS (" + p.Reason(policy.DimBackend).Source.String() + "): commands run as you and reach what you reach: your home and its secrets, the network, your desktop, the sockets of your programs; " + kept
 }

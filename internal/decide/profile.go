@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -12,18 +11,17 @@ import (
 	"time"
 
 	"carrel/internal/advice"
-	"carrel/internal/api"
+	"carrel/internal/ceilings"
 	"carrel/internal/hostfacts"
+	"carrel/internal/hostview"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
-	"carrel/internal/sandbox"
-	"carrel/internal/view"
 )
 
 // openProfile finds the profile of the request and makes its directory the
 // request's, where that names none. What the command line says relatively
 // keeps meaning the directory that it was given in.
-func (p *Decision) openProfile() error {
+func (p *asked) openProfile() error {
 	defer func() { p.Request.Cwd = cmp.Or(p.Request.Cwd, p.Request.Here) }()
 	saved := p.Request.Draft
 	switch {
@@ -36,7 +34,7 @@ func (p *Decision) openProfile() error {
 		var err error
 		if saved, err = profile.Load(dir, p.Request.Profile); err != nil {
 			if errors.Is(err, profile.ErrNone) {
-				return &advice.Error{Err: err, Hint: "carrel profile list names them"}
+				return &advice.Error{Err: err, Hint: "`carrel profile list` names them"}
 			}
 			return err
 		}
@@ -69,12 +67,12 @@ func (p *Decision) openProfile() error {
 
 // Profile is the profile that the workspace is made by, its places absolute;
 // nil without one.
-func (p *Decision) Profile() *profile.Profile { return p.profile }
+func (p *asked) Profile() *profile.Profile { return p.profile }
 
 // applyProfile adds the profile's layer, and looks at all mounts. One has to be
 // there: what shows nothing would look like an empty directory, and the work in it
 // be lost.
-func (p *Decision) applyProfile() error {
+func (p *mountable) applyProfile() error {
 	if err := p.gatherMounts(); err != nil {
 		return err
 	}
@@ -89,7 +87,7 @@ func (p *Decision) applyProfile() error {
 // Ceilings and Permissions count. No project is looked at: what a project's file takes
 // away holds where the profile is used. The error is that of Prepare.
 func CheckProfile(draft *profile.Profile, req Request) error {
-	p := &Decision{Request: Request{Draft: draft, Cwd: req.Cwd, Here: req.Here, Environ: req.Environ, Permissions: req.Permissions, Ceilings: req.Ceilings, Default: policy.Agent}, Facts: hostfacts.New(), UID: os.Getuid(), GID: os.Getgid()}
+	p := newDecision(Request{Draft: draft, Cwd: req.Cwd, Here: req.Here, Environ: req.Environ, Permissions: req.Permissions, Ceilings: req.Ceilings, Default: policy.Agent})
 	if err := p.openProfile(); err != nil {
 		return err
 	}
@@ -114,18 +112,18 @@ func CheckProfile(draft *profile.Profile, req Request) error {
 	if err != nil {
 		return err
 	}
-	if err := p.underCeilings().CheckTime("profile", time.Now()); err != nil {
+	if err := ceilings.Of(p.Loaded).CheckTime("profile", time.Now()); err != nil {
 		return err
 	}
 	p.Loaded.Layers = append(p.Loaded.Layers, p.profile.Layer())
-	err = p.ofProfile(p.decide())
+	err = ofProfile(p.decide())
 	programs := p.programsOfProfile()
 	var errs policy.Errors
 	switch {
 	case err != nil && !errors.As(err, &errs):
 		return err
 	case err != nil && p.view == nil: // decided without files, which have a say of their own
-		files := p.ofProfile(p.decideFiles())
+		files := ofProfile(p.decideFiles())
 		var more policy.Errors
 		if errors.As(files, &more) {
 			errs = append(errs, more...)
@@ -139,8 +137,8 @@ func CheckProfile(draft *profile.Profile, req Request) error {
 
 // decideFiles has what the profile asks of files decided alone, so that all that
 // is beyond a ceiling is told at once.
-func (p *Decision) decideFiles() error {
-	v, err := view.InspectSystem(view.Options{Home: p.Place.Home, Project: p.Place.Project, UID: p.UID, GID: p.GID, Environ: p.Request.Environ, HomeMode: policy.HomeNone}, false)
+func (p *configured) decideFiles() error {
+	v, err := hostview.InspectSystem(hostview.Options{Home: p.Place.Home, Project: p.Place.Project, UID: p.UID, GID: p.GID, Environ: p.Request.Environ, HomeMode: policy.HomeNone}, false)
 	if err != nil {
 		return err
 	}
@@ -168,7 +166,7 @@ func (p *Decision) decideFiles() error {
 
 // ofProfile keeps of a decision's errors what the profile asked for: the others
 // are of the directory that it is saved in.
-func (p *Decision) ofProfile(err error) error {
+func ofProfile(err error) error {
 	var all, kept policy.Errors
 	if !errors.As(err, &all) {
 		return err
@@ -187,13 +185,13 @@ func (p *Decision) ofProfile(err error) error {
 }
 
 // programsOfProfile refuses commands that a ceiling does not let start.
-func (p *Decision) programsOfProfile() (errs policy.Errors) {
+func (p *configured) programsOfProfile() (errs policy.Errors) {
 	if p.profile == nil {
 		return nil
 	}
-	ceilings := p.underCeilings().All()
+	bounds := ceilings.Of(p.Loaded).All()
 	for _, c := range slices.Concat(p.profile.Setup, p.profile.Apps) {
-		for _, ceiling := range ceilings {
+		for _, ceiling := range bounds {
 			if len(ceiling.ProgramsAllow) == 0 || p.mayStart(ceiling.ProgramsAllow, c.Argv[0]) {
 				continue
 			}
@@ -210,7 +208,7 @@ func (p *Decision) programsOfProfile() (errs policy.Errors) {
 
 // Missing are the profile's programs that are not found, as far as PATH
 // tells: what a setup installs is found later.
-func (p *Decision) Missing() []string {
+func (p *asked) Missing() []string {
 	var out []string
 	if p.profile == nil {
 		return nil
@@ -225,7 +223,7 @@ func (p *Decision) Missing() []string {
 
 // mayStart says whether a list names a program, by the name that was written or
 // by the file that it is.
-func (p *Decision) mayStart(list []policy.Value[string], program string) bool {
+func (p *asked) mayStart(list []policy.Value[string], program string) bool {
 	full := program
 	if !strings.Contains(program, "/") {
 		if found, err := p.LookPath(program); err == nil {
@@ -243,43 +241,3 @@ func (p *Decision) mayStart(list []policy.Value[string], program string) bool {
 		return filepath.IsAbs(program) && v.V == path.Base(program)
 	})
 }
-
-// StrictlyHeld refuses a start that a strict profile does not allow: under
-// walls that are weaker, with less than was asked for, or with anything to note
-// before the command begins. Others start and say so.
-func (p *Decision) StrictlyHeld() error {
-	if p.profile == nil || !p.profile.Strict {
-		return nil
-	}
-	refuse := func(what string) error {
-		return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: "profile " + p.profile.Name, Rule: "strict", Source: "profile " + p.profile.Name,
-			Message: "profile " + p.profile.Name + " is strict, and is not held wholly here: " + what, Hint: "mend that, or take strict out of the profile"}
-	}
-	if weaker := p.Engine().Weaker(p.Plan != nil && p.Plan.Landlock.Files); len(weaker) > 0 {
-		return refuse("engine " + p.engine.String() + ", is weaker than carrel's own namespaces: " + weaker[0])
-	}
-	for _, f := range p.profile.Request.Files {
-		places, err := policy.Resolve(p.Policy.Scope, f)
-		if err != nil || f.Glob || f.Access == policy.Deny {
-			continue
-		}
-		for _, place := range places {
-			if _, kind := p.Facts.Resolve(place); kind == sandbox.KindNone {
-				return refuse(fmt.Sprintf("%q is granted and not there (%s)", place, f.Source))
-			}
-		}
-	}
-	for _, w := range p.Policy.Warnings {
-		if w.Source.Layer != policy.LayerProject { // which may only tighten, and has
-			return refuse(w.Message)
-		}
-	}
-	if notes := p.Noted(); len(notes) > 0 {
-		return refuse(notes[0])
-	}
-	return nil
-}
-
-// PreviewStrict says ahead what a strict profile would refuse; it needs
-// [Decision.Preview]. What is only found out at the start is not among it.
-func (p *Decision) PreviewStrict() error { return p.StrictlyHeld() }

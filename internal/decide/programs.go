@@ -19,7 +19,7 @@ const programsHint = "add it to programs.allow (in a ceiling file: apps.allow)"
 // programsHeld finds the files that may be started, and refuses what cannot be
 // held: a command that is not among them, and walls that lack Landlock's rules
 // about files.
-func (p *Decision) programsHeld() error {
+func (p *startable) programsHeld() error {
 	if p.Policy.Programs == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (p *Decision) programsHeld() error {
 // allowedFiles are the files that the list names. A bare name is what PATH has
 // outside, but for what a command inside could have put there. What is not on
 // this machine allows nothing: a list may be for several.
-func (p *Decision) allowedFiles() ([]string, error) {
+func (p *startable) allowedFiles() ([]string, error) {
 	var files []string
 	for _, v := range p.Policy.Programs {
 		full := v.V
@@ -80,14 +80,6 @@ func (p *Decision) allowedFiles() ([]string, error) {
 		}
 	}
 	return files, nil
-}
-
-// absolute gives a path as the command would mean it.
-func (p *Decision) absolute(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(p.Place.Cwd, name)
 }
 
 // loaderOf gives the dynamic loader that a program for this machine names, ""

@@ -1,8 +1,11 @@
 // Package decide makes of a [Request] a [Decision]: what one command, or one workspace that
 // stays, may do, by which engine its walls are made, and the plan that they are made from.
 //
-// It gathers the configuration, the profile, the agent and what the host shows, has package
-// policy decide, checks that what was decided can be held here, and compiles the plan.
+// It gathers the configuration, the profile, the agent and what the host shows, and has package
+// policy decide. It checks that what was decided can be held here, and compiles the plan. Each
+// of these stages is a type that embeds the one before it, from what is asked to the Decision:
+// see stages.go.
+//
 // Nothing is started, and but for our own directories nothing is written. What a decision
 // says about a path is asked here, too: by `carrel explain`, and by an undo.
 //
@@ -32,6 +35,9 @@ type Request struct {
 	// CARREL_PERMISSIONS or none.
 	Ceilings    []config.CeilingText
 	Permissions string
+	// Restores asks for the policy that an undo is held to: nothing starts, and whether a
+	// ceiling has expired is looked at by package projecthistory.
+	Restores bool
 	// Engine is what the command line wants to make the walls, one of
 	// config.Engines; "" leaves it to the configuration.
 	Engine string
@@ -41,6 +47,9 @@ type Request struct {
 	// Size is that of the virtual display, see policy.ParseSize; "" leaves it to the
 	// configuration.
 	Size string
+	// VM is what the command line wants machines of backend vm to be made of. It is refused with
+	// another backend.
+	VM config.VM
 	// PromptsOff starts the agent with its own questions off, whatever the
 	// configuration says. It is refused for a command that is none.
 	PromptsOff bool
@@ -50,8 +59,8 @@ type Request struct {
 	Version    string   // of this program, for generated files
 
 	// Stays says that this is for a workspace that stays: Argv names the agent that it is for,
-	// or nothing.
-	Stays bool
+	// or nothing. Shell says that Argv begins with the shell of who asks: a machine has its own.
+	Stays, Shell bool
 
 	// Exact makes Flags the whole policy: see there. nil for everybody else.
 	Exact *Exact

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ExplainSetup says what would help where the walls could not be built.
-func ExplainSetup(err error) error {
+// ExplainSetup says what would help where the walls could not be built, which were to stand
+// in a container or not.
+func ExplainSetup(err error, contained bool) error {
 	var s *sandbox.SetupError
 	if !errors.As(err, &s) {
 		return err
@@ -22,7 +23,7 @@ func ExplainSetup(err error) error {
 	inside := err == nil && os.Getenv(EnvInside) == "1"
 	switch {
 	case s.Step == sandbox.StepListener:
-		return noListener(s, inside)
+		return noListener(s, inside, contained)
 	case inside:
 		hint = "this is already inside a carrel workspace; a second one inside needs `--nested full` on the outer one"
 	case s.Code == int(unix.ETOOMANYREFS):
@@ -33,12 +34,15 @@ func ExplainSetup(err error) error {
 
 // noListener says why the changes cannot go through the broker, and what would
 // be right. Going on without is never chosen for anybody.
-func noListener(s *sandbox.SetupError, inside bool) error {
+func noListener(s *sandbox.SetupError, inside, contained bool) error {
 	const off = "`--history off` runs without it: changes are then neither decided nor recorded one by one"
 	switch {
 	case inside:
 		return &advice.Error{Err: fmt.Errorf("this is inside a workspace whose changes are recorded already, and there can be only one that does: %w", s),
 			Hint: "run the command itself, it is behind walls here; or start this workspace outside, or the outer one with `--nested full --history off`"}
+	case s.Code == int(unix.EBUSY) && contained:
+		return &advice.Error{Err: fmt.Errorf("the engine's runtime listens to the system calls of its containers (seccomp), and the kernel allows only one listener: %w", s),
+			Hint: "have the engine use runc or crun without a listener (runtime in containers.conf, default-runtime in docker's daemon.json); " + off}
 	case s.Code == int(unix.EBUSY):
 		return &advice.Error{Err: fmt.Errorf("a program around this one listens to system calls already (seccomp), and the kernel allows only one: %w", s),
 			Hint: "start carrel outside of that program; " + off}

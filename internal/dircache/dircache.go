@@ -4,15 +4,16 @@
 //   - A [Walk] is one look at a tree: it lists directories by their paths, one by one and
 //     on any number of threads. Who walks says which names matter; others are forgotten.
 //   - A [Dir] is what a directory held. It is used again where the directory has the same
-//     device, inode, times, size and number of links as when it was listed, and had by
-//     then not changed for [margin]: a later change cannot have left the same times.
+//     device, inode, times, size and number of links as when it was listed. By then it
+//     had not changed for [margin]: a later change cannot have left the same times.
 //   - [Walk.Encode] gives the bytes that the next walk begins with.
 //
-// Whatever leaves a doubt is listed: file systems other than those of which it is known
-// that each change of an entry changes the directory's time, encrypted directories (their
-// names change with the key), times of the future, a clock that went back, another start
-// of the machine, another program, bytes that are damaged. The bytes must come from where
-// no other user can have written them: the checksum shows damage and no intent.
+// Whatever leaves a doubt is listed. There are file systems of which it is not known that
+// each change of an entry changes the directory's time. There are encrypted directories,
+// of which the names change with the key. There are times of the future, a clock that
+// went back, another start of the machine, another program, and bytes that are damaged.
+// The bytes must come from where no other user can have written them: the checksum shows
+// damage and no intent.
 //
 // The package knows no rule of names, writes nothing and imports nothing of this module.
 package dircache

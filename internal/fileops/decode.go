@@ -51,12 +51,9 @@ func Decode(op string, data []byte) (Request, error) {
 }
 
 // Do carries a request out. The answer is a pointer to the operation's answer type;
-// the error is an *Error.
-func Do(ctx context.Context, req Request) (any, error) { return DoBeneath(ctx, "", req) }
-
-// DoBeneath is Do for a request none of whose paths may leave a directory, by a link
-// neither; "" is Do. Searches are not held to it.
-func DoBeneath(ctx context.Context, dir string, req Request) (any, error) {
+// the error is an *Error. None of its paths leaves the directory, by a link neither;
+// "" is every directory. Searches are not held to it.
+func Do(ctx context.Context, dir string, req Request) (any, error) {
 	if err := req.check(); err != nil {
 		return nil, of(req.op(), req.subject(), err, CodeRequest)
 	}

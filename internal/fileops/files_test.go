@@ -21,7 +21,7 @@ import (
 // do carries a request out and wants an answer.
 func do[A any](t *testing.T, req Request) *A {
 	t.Helper()
-	answer, err := Do(t.Context(), req)
+	answer, err := Do(t.Context(), "", req)
 	if err != nil {
 		t.Fatalf("%s: %v", OpOf(req), err)
 	}
@@ -32,7 +32,7 @@ func do[A any](t *testing.T, req Request) *A {
 func refused(t *testing.T, req Request, code string) *Error {
 	t.Helper()
 	start := time.Now()
-	_, err := Do(t.Context(), req)
+	_, err := Do(t.Context(), "", req)
 	var e *Error
 	if !errors.As(err, &e) || e.Code != code || e.Operation != OpOf(req) || e.Message == "" {
 		t.Fatalf("%s %+v: want %s, got %v", OpOf(req), req, code, err)
@@ -210,7 +210,7 @@ func TestWriteThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = old.become(bytes.Repeat([]byte("new"), 4096), -1)
-	_, err2 := Do(t.Context(), &WriteFile{Path: "g", Content: strings.Repeat("new", 4096)})
+	_, err2 := Do(t.Context(), "", &WriteFile{Path: "g", Content: strings.Repeat("new", 4096)})
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestList(t *testing.T) {
 	cancel()
 	for _, req := range []Request{&ListDirectory{}, &Glob{Pattern: "**"}, &Grep{Pattern: "x"}, &ReadFile{Path: "d/b"}, &WriteFile{Path: "n", Content: "x"}, &EditFile{Path: "d/b", Edit: Edit{Old: "1", New: "2"}}} {
 		var e *Error
-		if _, err := Do(ctx, req); !errors.As(err, &e) || e.Code != CodeCancelled {
+		if _, err := Do(ctx, "", req); !errors.As(err, &e) || e.Code != CodeCancelled {
 			t.Errorf("%s: %v", OpOf(req), err)
 		}
 	}
@@ -305,7 +305,7 @@ func TestTildeIsHome(t *testing.T) {
 		&WriteFile{Path: "~/a/b", Content: "one"}, &EditFile{Path: "~/a/b", Edit: Edit{Old: "one", New: "two"}}, &ReadFile{Path: "~/a/b"},
 		&ListDirectory{Path: "~"}, &Glob{Pattern: "b", Where: Where{Path: "~/a"}}, &Grep{Pattern: "two", Where: Where{Roots: []Path{"~/a"}}},
 	} {
-		if got, err := Do(t.Context(), req); err != nil {
+		if got, err := Do(t.Context(), "", req); err != nil {
 			t.Errorf("%s: %v, %v", req.op(), got, err)
 		}
 	}

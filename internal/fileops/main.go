@@ -83,7 +83,7 @@ func answerTo(ctx context.Context, argv []string, in io.Reader) reply {
 	if err != nil {
 		return reply{Error: of(op, "", err, CodeRequest)}
 	}
-	answer, err := DoBeneath(ctx, dir, req)
+	answer, err := Do(ctx, dir, req)
 	if err != nil {
 		return reply{Error: of(op, "", err, CodeIO)}
 	}

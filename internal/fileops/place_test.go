@@ -29,7 +29,7 @@ func TestBeneath(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := DoBeneath(t.Context(), dir, &ReadFile{Path: "in"}); err != nil || got.(*FileContent).Content != "sub" {
+	if got, err := Do(t.Context(), dir, &ReadFile{Path: "in"}); err != nil || got.(*FileContent).Content != "sub" {
 		t.Errorf("a link that stays in it: %v, %v", got, err)
 	}
 	outside := func(err error) bool {
@@ -38,12 +38,12 @@ func TestBeneath(t *testing.T) {
 	}
 	for _, path := range []Path{"../out/f", "leads/f", "abs", "up", Path(out) + "/f", "sub/../../out/f", "leads", Path(dir) + "/up"} {
 		for _, req := range []Request{&ReadFile{Path: path}, &ListDirectory{Path: path}, &WriteFile{Path: path, Content: "x"}, &EditFile{Path: path, Edit: Edit{Old: "out", New: "x"}}} {
-			if _, err := DoBeneath(t.Context(), dir, req); !outside(err) {
+			if _, err := Do(t.Context(), dir, req); !outside(err) {
 				t.Errorf("%s of %q: %v", req.op(), path, err)
 			}
 		}
 	}
-	if _, err := DoBeneath(t.Context(), dir, &WriteFile{Path: "leads/new", Content: "x"}); !outside(err) {
+	if _, err := Do(t.Context(), dir, &WriteFile{Path: "leads/new", Content: "x"}); !outside(err) {
 		t.Errorf("a new file by a link: %v", err)
 	}
 	// Somebody exchanges a directory and a link, all the time.
@@ -61,10 +61,10 @@ func TestBeneath(t *testing.T) {
 		}
 	}()
 	for range 3000 {
-		if got, err := DoBeneath(t.Context(), dir, &ReadFile{Path: "sub/f"}); err == nil && got.(*FileContent).Content != "sub" {
+		if got, err := Do(t.Context(), dir, &ReadFile{Path: "sub/f"}); err == nil && got.(*FileContent).Content != "sub" {
 			t.Errorf("read %q", got.(*FileContent).Content)
 		}
-		_, _ = DoBeneath(t.Context(), dir, &WriteFile{Path: "sub/f", Content: "sub"})
+		_, _ = Do(t.Context(), dir, &WriteFile{Path: "sub/f", Content: "sub"})
 	}
 	close(stop)
 	<-done
@@ -80,7 +80,7 @@ func TestBeneath(t *testing.T) {
 func TestParentsGo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	long := Path("a/b/" + string(make255()))
-	if _, err := Do(t.Context(), &WriteFile{Path: long, Content: "x"}); err == nil {
+	if _, err := Do(t.Context(), "", &WriteFile{Path: long, Content: "x"}); err == nil {
 		t.Fatal("it was written")
 	}
 	if _, err := os.Lstat("a"); !errors.Is(err, os.ErrNotExist) {

@@ -91,7 +91,7 @@ func TestGlob(t *testing.T) {
 // refusedOrEmpty wants nothing to be found beyond the root.
 func refusedOrEmpty(t *testing.T, g *Glob) *Error {
 	t.Helper()
-	answer, err := Do(t.Context(), g)
+	answer, err := Do(t.Context(), "", g)
 	var e *Error
 	if errors.As(err, &e) {
 		return e

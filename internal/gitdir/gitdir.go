@@ -17,8 +17,9 @@ import (
 	"carrel/internal/pathname"
 )
 
-// maxSubmodules bounds the search below .git/modules, in directories looked at.
-const maxSubmodules = 2000
+// MaxSearched bounds the directories that are looked at below .git/modules, and the linked
+// worktrees of one repository.
+const MaxSearched = 2000
 
 // Dirs are the git directories of a working tree; both "" without a repository.
 type Dirs struct {
@@ -133,37 +134,41 @@ func canonicalFrom(base, path string) (string, error) {
 }
 
 // Repositories gives all git directories of a project: its own, the common one,
-// those of other worktrees and of submodules, and their worktrees.
-func (g Dirs) Repositories() []string {
-	dirs := []string{g.Common}
+// those of other worktrees and of submodules, and their worktrees. all is false where there
+// are more than [MaxSearched].
+func (g Dirs) Repositories() (dirs []string, all bool) {
+	dirs = []string{g.Common}
 	if g.Dir != g.Common {
 		dirs = append(dirs, g.Dir)
 	}
-	dirs = append(dirs, submodules(g.Common+"/modules")...)
+	found, all := submodules(g.Common + "/modules")
+	dirs = append(dirs, found...)
 	for _, d := range slices.Clone(dirs) {
 		entries, _ := os.ReadDir(d + "/worktrees")
-		for _, e := range entries[:min(len(entries), maxSubmodules)] {
+		if len(entries) > MaxSearched {
+			entries, all = entries[:MaxSearched], false
+		}
+		for _, e := range entries {
 			if tree := d + "/worktrees/" + e.Name(); e.IsDir() && tree != g.Dir {
 				dirs = append(dirs, tree)
 			}
 		}
 	}
-	return dirs
+	return dirs, all
 }
 
 // submodules finds the repositories below .git/modules; their names may hold
 // slashes, so every directory is searched. What looks like one counts, whole or
 // not: a command may have broken it for now. Beyond the bound all of modules is
 // one, and so its hooks and configuration are held by being read-only.
-func submodules(modules string) []string {
-	var found []string
+func submodules(modules string) (found []string, all bool) {
 	if st, err := os.Lstat(modules); err != nil || !st.IsDir() {
-		return nil // a link would lead the search, and the mounts, elsewhere
+		return nil, true // a link would lead the search, and the mounts, elsewhere
 	}
 	queue := []string{modules}
 	for looked := 0; len(queue) > 0; looked++ {
-		if looked == maxSubmodules {
-			return append(found, queue...)
+		if looked == MaxSearched {
+			return append(found, queue...), false
 		}
 		dir := queue[0]
 		queue = queue[1:]
@@ -184,7 +189,7 @@ func submodules(modules string) []string {
 			}
 		}
 	}
-	return found
+	return found, true
 }
 
 func isThere(at string) bool {

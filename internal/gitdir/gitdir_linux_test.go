@@ -5,10 +5,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"testing"
-
 	"syscall"
+	"testing"
 )
 
 func git(t *testing.T, dir string, args ...string) string {
@@ -56,10 +56,38 @@ func TestAsGitSays(t *testing.T) {
 		}
 	}
 	d, _, _ := Open(main, mine)
-	all := d.Repositories()
-	slices.Sort(all)
-	if want := []string{d.Dir, d.Dir + "/modules/deep/s", d.Dir + "/worktrees/tree"}; !slices.Equal(all, want) {
-		t.Errorf("%q, want %q", all, want)
+	found, all := d.Repositories()
+	slices.Sort(found)
+	if want := []string{d.Dir, d.Dir + "/modules/deep/s", d.Dir + "/worktrees/tree"}; !slices.Equal(found, want) || !all {
+		t.Errorf("%q, all %v, want %q", found, all, want)
+	}
+}
+
+// TestMoreThanIsSearched: where a repository has more worktrees, or directories of submodules, than are
+// looked at, its caller is told.
+func TestMoreThanIsSearched(t *testing.T) {
+	for _, in := range []string{"/worktrees/", "/modules/"} {
+		dir := temp(t)
+		d := Dirs{Dir: dir, Common: dir}
+		make := func(from, to int) {
+			for i := from; i < to; i++ {
+				if err := os.MkdirAll(dir+in+strconv.Itoa(i), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		most := MaxSearched
+		if in == "/modules/" {
+			most-- // it is looked at itself
+		}
+		make(0, most)
+		if found, all := d.Repositories(); !all || in == "/worktrees/" && len(found) != 1+most {
+			t.Errorf("%s: %d of %d, all %v", in, len(found), most, all)
+		}
+		make(most, most+1)
+		if found, all := d.Repositories(); all {
+			t.Errorf("%s: %d of %d are all", in, len(found), most+1)
+		}
 	}
 }
 
@@ -117,5 +145,87 @@ func TestReads(t *testing.T) {
 	}
 	if _, err := Read(dir+"/f", 3); err != ErrTooLong {
 		t.Error(err)
+	}
+}
+
+// TestReadsWithinBounds: of a long pointer the first part is read, and what is no link is read
+// alone where that is asked for.
+func TestReadsWithinBounds(t *testing.T) {
+	dir := temp(t)
+	if err := os.WriteFile(dir+"/long", []byte(strings.Repeat("x", maxPointer+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("long", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := ReadSmall(dir + "/long"); len(text) != maxPointer || err != nil {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	if data, err := ReadPlain(dir+"/long", maxPointer+1); len(data) != maxPointer+1 || err != nil {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	if _, err := ReadPlain(dir+"/link", 1<<20); err == nil || IsMissing(err) {
+		t.Errorf("a link: %v, want that it cannot be read, not that there is none", err)
+	}
+	if _, err := Read(dir+"/long/x", 1); !IsMissing(err) {
+		t.Errorf("below a file: %v", err)
+	}
+	for name, want := range map[string][3]bool{"long": {false, true, false}, "link": {false, false, true}, ".": {true, false, false},
+		"none": {}} {
+		_, link := Files{}.Link(dir + "/" + name)
+		if got := [3]bool{(Files{}).Dir(dir + "/" + name), (Files{}).Regular(dir + "/" + name), link}; got != want {
+			t.Errorf("%s: directory, file, link: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestTreeOf: the last of several work trees counts, as for git, and a relative path begins at
+// the git directory.
+func TestTreeOf(t *testing.T) {
+	dir := temp(t)
+	for _, c := range []struct{ file, text, want string }{
+		{"config", "", ""}, {"config", "[core]\n\tworktree = \n", ""}, {"config", "[core]\n\tbare = true\n", ""},
+		{"config", "[core]\n\tworktree = ../../a\n\tworktree = ../../b\n", filepath.Join(dir, "../../b")},
+		{"config", "[core]\n\tworktree = /c/./d/\n", "/c/d"}, {"config", "[core\n", ""},
+		{"gitdir", "../../t/.git\n", filepath.Join(dir, "../../t")}, {"gitdir", "/t/.git\n", "/t"}, // goes before config
+	} {
+		if err := os.WriteFile(dir+"/"+c.file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := TreeOf(dir); got != c.want {
+			t.Errorf("%s %q: %q, want %q", c.file, c.text, got, c.want)
+		}
+	}
+	if got := TreeOf(dir + "/none"); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+}
+
+// TestSubmodulesAreBounded: a search that would not end stops, and says where it did; branches
+// and objects are not searched, and no link is followed.
+func TestSubmodulesAreBounded(t *testing.T) {
+	modules := temp(t) + "/modules"
+	deep := modules + "/a/b"
+	for _, sub := range []string{"/refs/heads/x/hooks", "/objects/y/hooks", "/hooks/z/hooks", "/modules/c/hooks"} {
+		if err := os.MkdirAll(deep+sub, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(deep, modules+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	if got, all := submodules(modules); !slices.Equal(got, []string{deep, deep + "/modules/c"}) || !all {
+		t.Errorf("%q, all %v", got, all)
+	}
+	if got, _ := submodules(modules + "/link"); got != nil {
+		t.Errorf("through a link: %q", got)
+	}
+	for at := range MaxSearched {
+		if err := os.Mkdir(modules+"/"+strconv.Itoa(at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, all := submodules(modules); all || !slices.Contains(got, modules+"/a") && !slices.Contains(got, deep) {
+		t.Errorf("beyond the bound nothing stands for %s: %d directories", deep, len(got))
 	}
 }

@@ -99,7 +99,7 @@ func makes(ch *broker.Change) bool {
 }
 
 // Made takes note of a change that has been made.
-func (d *Decider) Made(ch *broker.Change) {
+func (d *Guard) Made(ch *broker.Change) {
 	d.worktree.changed(ch)
 	switch {
 	case ch.Op == broker.OpMkdir && newGitDir(ch.Path):

@@ -16,7 +16,7 @@ import (
 
 // brings says why a link, or a directory from elsewhere, may not come into a git
 // directory: git outside would write where the link leads. "" for all others.
-func (d *Decider) brings(ch *broker.Change, at string) string {
+func (d *Guard) brings(ch *broker.Change, at string) string {
 	if !carries(ch, at) || d.c.Exactly {
 		return ""
 	}
@@ -43,7 +43,7 @@ func (d *Decider) brings(ch *broker.Change, at string) string {
 
 // takes says why a directory may not be moved: what it says of places relative to its own
 // would lead elsewhere. "" for all others.
-func (d *Decider) takes(ch *broker.Change, at string) string {
+func (d *Guard) takes(ch *broker.Change, at string) string {
 	kind, to := ch.Kind, ch.To
 	if ch.Op == broker.OpExchange && at == ch.To {
 		kind, to = ch.Over, ch.Path

@@ -19,7 +19,7 @@ import (
 
 // birth decides a change of what git's own commands write in a git directory that was
 // made inside; false for any other change.
-func (d *Decider) birth(ch *broker.Change, at string) (broker.Verdict, bool) {
+func (d *Guard) birth(ch *broker.Change, at string) (broker.Verdict, bool) {
 	dir := d.bornAround(at)
 	switch {
 	case dir == "":
@@ -33,7 +33,7 @@ func (d *Decider) birth(ch *broker.Change, at string) (broker.Verdict, bool) {
 
 // vetted decides a change of a name in a git directory that is made inside, by what the
 // file would then hold.
-func (d *Decider) vetted(ch *broker.Change, at string) broker.Verdict {
+func (d *Guard) vetted(ch *broker.Change, at string) broker.Verdict {
 	name := path.Base(at)
 	if d.folds(at) {
 		name = strings.ToLower(name)
@@ -67,7 +67,7 @@ func (d *Decider) vetted(ch *broker.Change, at string) broker.Verdict {
 
 // vet judges what a file of a git directory that is made inside would hold, in place of
 // what it held before.
-func (d *Decider) vet(at, name string, before, text []byte) error {
+func (d *Guard) vet(at, name string, before, text []byte) error {
 	dir := path.Dir(at)
 	switch name {
 	case "config", "config.worktree":
@@ -113,7 +113,7 @@ type piece struct {
 // is known when its last piece comes: that is what knows repositories that
 // were made bit by bit, or broken for a while. What it holds by then is vetted, while
 // no other change is made.
-func (d *Decider) unnamed(ch *broker.Change, at string) (u piece) {
+func (d *Guard) unnamed(ch *broker.Change, at string) (u piece) {
 	rel := d.c.relative(at)
 	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
 	for _, dir := range protect.Within(rel, d.folds(at)) {
@@ -199,7 +199,7 @@ func (c *Config) treeOf(dir, tree string) bool {
 
 // tame says what in a directory could run something once it is a git directory, nil for
 // nothing. What without names is left out: that is about to be made.
-func (d *Decider) tame(dir, without string) error {
+func (d *Guard) tame(dir, without string) error {
 	at, err := unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ var settings = []string{"info/attributes", "lazygit.yml", "glab-cli/config.yml"}
 
 // plain looks for what is neither file nor directory: git would write where a link leads,
 // and wait for who writes to a FIFO. Files by which git writes elsewhere are judged.
-func (d *Decider) plain(dir int, at string) error {
+func (d *Guard) plain(dir int, at string) error {
 	why := errors.New("it is neither file nor directory")
 	hit, err := Below(dir, ".", Pair{Name: "."}, func(*Pair) bool { return true }, func(p *Pair) bool {
 		var st unix.Stat_t

@@ -10,7 +10,7 @@ import (
 // inside waits for.
 func BenchmarkDecide(b *testing.B) {
 	dir := "/home/someone/projects/thing"
-	d := testDecider(b, dir, false)
+	d := testGuard(b, dir, false)
 	for name, ch := range map[string]broker.Change{
 		"create": {Op: broker.OpCreate, Path: dir + "/internal/broker/resolve_linux.go"},
 		"rename": {Op: broker.OpRename, Path: dir + "/.git/objects/ab/tmp_obj_1", To: dir + "/.git/objects/ab/cdef0123456789", Kind: broker.KindFile},

@@ -31,7 +31,7 @@ type judged struct {
 const maxIndex = 64 << 20
 
 // judge says how a file is judged that has a name of git's, if it lies in a git directory.
-func (d *Decider) judge(at string) judged {
+func (d *Guard) judge(at string) judged {
 	rel, fold := d.c.inLogs(at), d.folds(at)
 	switch {
 	case protect.Index(rel, fold): // a branch may have that name, too
@@ -77,7 +77,7 @@ func (c *Config) inLogs(at string) string {
 
 // gitFile decides a change of a file of a git directory that is judged; false for any other
 // change.
-func (d *Decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
+func (d *Guard) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 	if ch.Asked || d.c.Exactly || d.c.Restoring {
 		return broker.Verdict{}, false
 	}
@@ -138,7 +138,7 @@ func (d *facts) listRuns(at string, before, after []byte) {
 
 // listMoved tells of a list of what a rebase is to do that has come, with a directory, to
 // where git looks for one: what was told of it before named another place.
-func (d *Decider) listMoved(dir string) {
+func (d *Guard) listMoved(dir string) {
 	if d.gitAround(dir+"/x") == "" {
 		return
 	}
@@ -162,9 +162,15 @@ func inTree(name string) error {
 		return nil
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		rule, ok := protect.Component(part, true)
-		if part == "" || part == "." || part == ".." || ok && strings.HasPrefix(rule, ".git:") {
+		if part == "" || part == "." || part == ".." {
 			return fmt.Errorf("git would write to %q", name)
+		}
+		for piece := range strings.SplitSeq(part, "\\") { // it parts directories on NTFS
+			// A stream of a directory (".git::$INDEX_ALLOCATION") is that directory there.
+			piece, _, _ = strings.Cut(piece, ":")
+			if rule, ok := protect.Component(piece, true); ok && strings.HasPrefix(rule, ".git:") {
+				return fmt.Errorf("git would write to %q", name)
+			}
 		}
 	}
 	return nil
@@ -175,7 +181,7 @@ func inTree(name string) error {
 func ordinary[T string | []byte](name T) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
-		case c == '~', c >= utf8.RuneSelf, (c == '.' || c == '/') && (i == 0 || name[i-1] == '/'):
+		case c == '~', c >= utf8.RuneSelf, (c == '.' || c == '/') && (i == 0 || name[i-1] == '/' || name[i-1] == '\\'):
 			return false
 		}
 	}

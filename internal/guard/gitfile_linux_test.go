@@ -13,8 +13,11 @@ import (
 
 func TestInTree(t *testing.T) {
 	for name, good := range map[string]bool{
-		"": true, "a": true, "a/b.c": true, ".gitignore": true, "a/.github/x": true, "x.git/HEAD": true, "git": true, "...": true, "é/x": true, "a~1": true,
-		"/a": false, "a//b": false, "./a": false, "a/./b": false, "../a": false, "a/..": false, ".git": false, ".git/hooks/x": false, "a/.GIT/config": false, "a/.git": false,
+		"": true, "a": true, "a/b.c": true, ".gitignore": true, "a/.github/x": true, "x.git/HEAD": true, "git": true, "...": true,
+		"é/x": true, "a~1": true,
+		"/a": false, "a//b": false, "./a": false, "a/./b": false, "../a": false, "a/..": false, ".git": false, ".git/hooks/x": false,
+		"a/.GIT/config": false, "a/.git": false,
+		"a/.git:x/b": false, "git~1::$DATA": false, "a\\.git": false, "a:.git": true, "a\\b": true, "a:b/..c": true,
 		"git~1/config": false, "a/GIT~1": false, ".git./config": false, ".git /config": false, ".g\u200cit/config": false,
 	} {
 		if err := inTree(name); (err == nil) != good {

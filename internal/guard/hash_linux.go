@@ -70,7 +70,7 @@ func hashBy(config []byte) int {
 // one of its new configuration. The one before is not read by its path: whoever opens that
 // waits while it is written, the broker too. Nothing in it may stand for no file, and what is
 // no git directory yet was taken for a part of the one around it.
-func rereads(d *Decider, dir string, before, after []byte) bool {
+func rereads(d *Guard, dir string, before, after []byte) bool {
 	hash := hashBy(after)
 	if linked(dir) {
 		return d.hashOf(dir) != hash

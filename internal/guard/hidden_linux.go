@@ -45,7 +45,7 @@ func (h *hidden) of(ch *broker.Change) string {
 }
 
 // Hide adds the file of a secret that has been hidden since the start.
-func (d *Decider) Hide(at string) { d.hidden.add(at) }
+func (d *Guard) Hide(at string) { d.hidden.add(at) }
 
 // Hidden are those.
-func (d *Decider) Hidden() []string { return d.hidden.all() }
+func (d *Guard) Hidden() []string { return d.hidden.all() }

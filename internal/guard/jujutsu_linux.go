@@ -10,7 +10,7 @@ import (
 // jujutsu decides a change of what leads Jujutsu elsewhere; false for any other change.
 // ".jj/repo" is a directory, or says where one is, of which the configuration runs
 // programs. "git_target" in the store says where a git directory is.
-func jujutsu(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) {
+func jujutsu(d *Guard, ch *broker.Change, at string) (broker.Verdict, bool) {
 	switch base := path.Base(at); {
 	case strings.EqualFold(base, "repo"), strings.EqualFold(base, "store"), strings.EqualFold(base, "git_target"):
 	default:
@@ -49,7 +49,7 @@ func jujutsu(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) {
 
 // gitTarget says why the store of a repository of Jujutsu may not name a git directory. Git
 // works for it in the working tree around the repository, as if a .git file led there.
-func gitTarget(d *Decider, store, to string) error {
+func gitTarget(d *Guard, store, to string) error {
 	if to == "" {
 		return nil
 	}

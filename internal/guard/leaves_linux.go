@@ -90,7 +90,7 @@ func (d *facts) runsThere(dir, to string) error {
 			}
 		}
 	}
-	d.named.lead(dir, list)
+	d.named.note(dir, list)
 	for _, t := range list {
 		if _, err := os.Lstat(t.Path); err == nil {
 			return fmt.Errorf("git would run, or read, %q", t.Path)
@@ -138,12 +138,12 @@ func (c *Config) runsAfter(tree, dir, to string) string {
 	return ""
 }
 
-// lead takes note of what is named in a directory from which a .git file is about to lead.
-func (n *namedTargets) lead(dir string, list []gitconf.Target) {
+// note keeps what is named in a directory from which a .git file is about to lead.
+func (n *namedTargets) note(dir string, list []gitconf.Target) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(list) > 0 && len(n.led) < maxNestedDirs {
-		n.led[strings.Clone(dir)] = list
+	if len(list) > 0 && len(n.judged) < maxNestedDirs {
+		n.judged[strings.Clone(dir)] = list
 	}
 	clear(n.nested)
 }

@@ -20,7 +20,7 @@ import (
 //   - "hgrc" and "hgrc-not-shared" may say where other repositories are, and who commits.
 //   - "sharedpath" names a repository of the project.
 //   - Journals say what "hg recover" and "hg rollback" cut, remove and copy where.
-func mercurial(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) {
+func mercurial(d *Guard, ch *broker.Change, at string) (broker.Verdict, bool) {
 	low := strings.ToLower(at)
 	if !strings.Contains(low, "/.hg") || ch.Asked || d.c.Exactly || d.c.Restoring {
 		return broker.Verdict{}, false
@@ -61,7 +61,7 @@ func mercurial(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) 
 }
 
 // hgFile says how a file is judged that has a name of Mercurial's, in dir; nil for others.
-func hgFile(d *Decider, at, dir string) func(before, after []byte) error {
+func hgFile(d *Guard, at, dir string) func(before, after []byte) error {
 	switch in, name := path.Split(at); {
 	case strings.HasSuffix(in, "/.hg/") && (name == "hgrc" || name == "hgrc-not-shared"):
 		return func(before, after []byte) error { return hgSettings(d, dir, string(before), string(after)) }
@@ -85,7 +85,7 @@ func hgLinks(name string) bool {
 
 // hgCarried says why something may not come to a place in a repository without being
 // written there: what it holds was not judged by the name that it gets.
-func hgCarried(d *Decider, ch *broker.Change, at, low string) error {
+func hgCarried(d *Guard, ch *broker.Change, at, low string) error {
 	name := path.Base(low)
 	if ch.Op == broker.OpSymlink || ch.Kind == broker.KindSymlink || ch.Over == broker.KindSymlink {
 		if hgLinks(name) {
@@ -113,7 +113,7 @@ func hgCarried(d *Decider, ch *broker.Change, at, low string) error {
 }
 
 // hgSettings judges a configuration: it may say again what was in the one before.
-func hgSettings(d *Decider, dir, before, after string) error {
+func hgSettings(d *Guard, dir, before, after string) error {
 	was, err := hgEntries(before)
 	if err != nil {
 		was = nil
@@ -161,7 +161,7 @@ func hgEntries(text string) (entries []hgEntry, err error) {
 }
 
 // hgShared judges where a repository has its history and its settings.
-func hgShared(d *Decider, dir, to string) error {
+func hgShared(d *Guard, dir, to string) error {
 	if to == "" {
 		return nil
 	}

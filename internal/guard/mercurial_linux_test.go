@@ -7,7 +7,7 @@ import (
 
 func TestMercurialSettings(t *testing.T) {
 	dir := t.TempDir()
-	d := testDecider(t, dir, false)
+	d := testGuard(t, dir, false)
 	const was = "[hooks]\nx = y\n"
 	for text, good := range map[string]bool{
 		"": true, "# x\n\n[paths]\ndefault = https://example.com/x\ndefault:pushurl = ../x\n[ui]\nusername = Ada <a@b>\n": true,

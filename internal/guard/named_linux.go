@@ -32,7 +32,7 @@ type namedTargets struct {
 	own    string // the git directory that start is of
 	mu     sync.Mutex
 	nested map[string][]gitconf.Target // by the directory: those of all repositories around it
-	led    map[string][]gitconf.Target // by a directory of which a .git file was judged
+	judged map[string][]gitconf.Target // by a directory of which a .git file was judged
 }
 
 // target finds a target that a change would make, replace or bring to its place, and the
@@ -75,7 +75,7 @@ func (n *namedTargets) of(dir string) []gitconf.Target {
 		}
 	}
 	for _, dir := range slices.Backward(outer) {
-		list = slices.Concat(TargetsOf(dir, n.own), n.led[dir], list)
+		list = slices.Concat(TargetsOf(dir, n.own), n.judged[dir], list)
 		n.nested[strings.Clone(dir)] = list
 	}
 	return list

@@ -113,7 +113,7 @@ func (c *Config) leads(text, dir string) bool {
 
 // returns says whether a rename gives a repository that was made inside its name again:
 // whatever it was called meanwhile, what is in it was judged.
-func (d *Decider) returns(ch *broker.Change, at string) bool {
+func (d *Guard) returns(ch *broker.Change, at string) bool {
 	return ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindDir && d.folded(path.Base(at), at) == ".git" && d.bears(ch.Path) && d.gitAround(at) == "" && d.waitsIn(path.Dir(at)) == "" && d.tame(ch.Path, "") == nil
 }
 

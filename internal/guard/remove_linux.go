@@ -23,7 +23,7 @@ func opens(ch *broker.Change) bool {
 // movesTree decides a write of the file by which a repository finds one of its worktrees:
 // "git worktree move" and "git worktree repair" write there. A worktree stays in the
 // project; false for any other change.
-func movesTree(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool) {
+func movesTree(d *Guard, ch *broker.Change, at string) (broker.Verdict, bool) {
 	if path.Base(at) != "gitdir" || path.Base(path.Dir(path.Dir(at))) != "worktrees" || d.c.own(at) {
 		return broker.Verdict{}, false
 	}

@@ -3,6 +3,10 @@ package guard
 import (
 	"carrel/internal/broker"
 	"carrel/internal/pathname"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,4 +30,32 @@ func (c *Config) second(ch *broker.Change, at string) string {
 		return of
 	}
 	return ""
+}
+
+// SecondNames finds which of these files, and of those in these directories, have another
+// name, by their inode: who writes to that one writes to them.
+func SecondNames(files, trees []string) map[broker.Inode]string {
+	found := make(map[broker.Inode]string)
+	look := func(at string) {
+		var st syscall.Stat_t
+		if syscall.Stat(at, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1 {
+			found[broker.Inode{Dev: st.Dev, Ino: st.Ino}] = at
+		}
+	}
+	for _, at := range files {
+		look(at)
+	}
+	for _, top := range trees {
+		left := MaxLinkEntries
+		_ = filepath.WalkDir(top, func(at string, e fs.DirEntry, err error) error {
+			if left--; left < 0 {
+				return filepath.SkipAll
+			}
+			if err == nil && e.Type().IsRegular() && !strings.HasSuffix(at, ".sample") {
+				look(at)
+			}
+			return nil
+		})
+	}
+	return found
 }

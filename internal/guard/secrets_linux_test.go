@@ -1,7 +1,10 @@
 package guard
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"carrel/internal/broker"
 	"carrel/internal/policy"
@@ -47,6 +50,54 @@ func TestHiddenFileIsOnlyRemoved(t *testing.T) {
 		}
 		if allowed(broker.OpUnlink, other, "") {
 			t.Errorf("strict %v: what is denied otherwise can be removed", strict)
+		}
+	}
+}
+
+// TestUnfinishedFileIsNoFile: with secrets strict a file of which the content decides is
+// refused while a program outside may still write its secret: where it is empty and new, and
+// where its name says that it is not finished.
+func TestUnfinishedFileIsNoFile(t *testing.T) {
+	const begun, whole = "[core]\n\tbare = false\n", "[core]\n\tbare = false\n[remote \"o\"]\n\turl = https://h/x\n"
+	dir := t.TempDir()
+	eff, err := policy.Decide(policy.Scope{Cwd: dir, Project: dir, Home: "/nohome", Tmp: "/tmp"}, nil, []policy.Layer{policy.Defaults(policy.Agent)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	git := filepath.Join(dir, ".git")
+	if err := os.Mkdir(git, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, c := range []struct {
+		name, content string
+		inside, opens bool
+	}{
+		{"config", whole, false, true},
+		{"config", "", false, false},
+		{"config.lock", "", false, false},
+		{"config.lock", begun, false, false},
+		{"config.lock", whole, false, false},
+		{"config.lock", begun, true, true},
+		{"index.lock", begun, false, true}, // no content of it is a secret
+	} {
+		at := filepath.Join(git, c.name)
+		if err := os.WriteFile(at, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(at, old, old); err != nil {
+			t.Fatal(err)
+		}
+		pinned, err := os.Open(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := New(Config{Policy: eff, Project: dir, Roots: []string{dir}, Strict: true,
+			MadeInside: func(string, broker.Inode) bool { return c.inside }})
+		v := d.Decide(&broker.Change{Op: broker.OpRead, Path: at, Kind: broker.KindFile, Pinned: int(pinned.Fd()), Dir: -1, ToDir: -1})
+		pinned.Close()
+		if v.Allowed != c.opens {
+			t.Errorf("%s with %q, made inside %v: opens %v, want %v", c.name, c.content, c.inside, v.Allowed, c.opens)
 		}
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/broker"
+	"carrel/internal/hostview"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/secrets"
-	"carrel/internal/view"
 )
 
 // With secrets strict each open is looked at: a secret that came into the project a moment
@@ -58,7 +58,7 @@ const maxSheltered = 20_000
 // "" for none.
 func (c *Config) sheltered(from, to string) (at, reason string) {
 	below := func(path string) string { return strings.TrimPrefix(path, c.Project+"/") }
-	if !pathname.Within(to, c.Project) || !view.Sheltered(below(to)) || view.Sheltered(below(from)) {
+	if !pathname.Within(to, c.Project) || !hostview.Sheltered(below(to)) || hostview.Sheltered(below(from)) {
 		return "", ""
 	}
 	seen := 0
@@ -109,7 +109,7 @@ func (c *Config) isSecret(at string, dir int, name string, pinned int) (reason s
 	l := c.Policy.Lookup(at)
 	switch own := l.Rule != nil && l.Rule.Path == at; {
 	case own && l.Access == policy.Deny && l.Rule.Source.Layer == policy.LayerDefault:
-		return strings.TrimPrefix(l.Rule.Source.Text, view.SecretPrefix), true // it is masked; what the host puts in its place is not, for a moment
+		return strings.TrimPrefix(l.Rule.Source.Text, hostview.SecretPrefix), true // it is masked; what the host puts in its place is not, for a moment
 	case own, c.granted(at, l.Rule):
 		return "", false // a rule of its own says what becomes of it
 	}
@@ -123,7 +123,8 @@ func (c *Config) isSecret(at string, dir int, name string, pinned int) (reason s
 		return -1, unix.EBADF
 	}
 	begun := false
-	reason, ok = view.SecretFile(strings.TrimSuffix(rel, ".lock"), func() ([]byte, error) {
+	finished, locked := strings.CutSuffix(rel, ".lock")
+	reason, ok = hostview.SecretFile(finished, func() ([]byte, error) {
 		fd, err := open()
 		if err != nil {
 			return nil, err
@@ -131,11 +132,11 @@ func (c *Config) isSecret(at string, dir int, name string, pinned int) (reason s
 		f := os.NewFile(uintptr(fd), name)
 		defer f.Close()
 		data, err := io.ReadAll(io.LimitReader(f, secrets.MaxRead))
-		begun = err == nil && len(data) == 0 && justChanged(fd)
+		begun = err == nil && (locked || len(data) == 0 && justChanged(fd))
 		return data, err
 	})
 	if begun {
-		reason, ok = "it may become one: its content decides, and it has none yet", true
+		reason, ok = "it may become one: its content decides, and is still to come", true
 	}
 	if !ok {
 		return "", false

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,20 +11,12 @@ import (
 func TestTargetsOf(t *testing.T) {
 	dir := t.TempDir()
 	const names = "[core]\n\thooksPath = hk\n\tfsmonitor = ./fs\n[include]\n\tpath = inc\n"
-	for at, text := range map[string]string{
+	tree(t, dir, map[string]string{
 		"bare/HEAD": "", "bare/objects/x": "", "bare/refs/x": "", "bare/config": names,
 		"none/HEAD": "", "none/refs/x": "", "none/config": names,
 		"sep/.git": "gitdir: ../bare\n", "tree/.git": "gitdir: ../bare/worktrees/t\n", "bare/worktrees/t/commondir": "../..\n",
 		"own/.git": "gitdir: " + dir + "/p/.git/worktrees/t\n", "p/.git/worktrees/t/commondir": "../..\n", "p/.git/config": names,
-	} {
-		at = dir + "/" + at
-		if err := os.MkdirAll(at[:strings.LastIndexByte(at, '/')], 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	for in, want := range map[string]string{
 		"bare": "bare/fs bare/hk bare/inc",
 		"none": "",

@@ -1,8 +1,6 @@
 package guard
 
 import (
-	"os"
-	"path"
 	"strings"
 	"testing"
 
@@ -11,12 +9,12 @@ import (
 	"carrel/internal/policy"
 )
 
-// linkedDecider gives the decider of a run in a linked worktree of dir/main, which may read
+// linkedGuard gives the guard of a run in a linked worktree of dir/main, which may read
 // all of dir.
-func linkedDecider(t *testing.T, dir string) *Decider {
+func linkedGuard(t *testing.T, dir string) *Guard {
 	t.Helper()
 	hash := "0123456789012345678901234567890123456789"
-	for name, text := range map[string]string{
+	tree(t, dir+"/main/.git", map[string]string{
 		"HEAD":                     "ref: refs/heads/main\n",
 		"index":                    "x",
 		"refs/heads/main":          hash + "\n",
@@ -28,12 +26,7 @@ func linkedDecider(t *testing.T, dir string) *Decider {
 		"objects/ab/cd":            "x",
 		"objects/pack/pack-1.pack": "x",
 		"objects/pack/pack-1.keep": "",
-	} {
-		at := dir + "/main/.git/" + name
-		if os.MkdirAll(path.Dir(at), 0o755) != nil || os.WriteFile(at, []byte(text), 0o644) != nil {
-			t.Fatal(at)
-		}
-	}
+	})
 	git := gitdir.Dirs{Dir: dir + "/main/.git/worktrees/w", Common: dir + "/main/.git"}
 	flag := policy.Source{Layer: policy.LayerCommandLine}
 	eff := &policy.Effective{Rules: []policy.Rule{{Path: dir, Access: policy.Read, Source: flag}, {Path: dir + "/p", Access: policy.Write}}}
@@ -44,7 +37,7 @@ func linkedDecider(t *testing.T, dir string) *Decider {
 // TestLinkedWorktree: what a run in a linked worktree may change of the shared repository.
 func TestLinkedWorktree(t *testing.T) {
 	dir := t.TempDir()
-	d := linkedDecider(t, dir)
+	d := linkedGuard(t, dir)
 	const file = broker.KindFile
 	passes := false
 	for _, c := range []struct {
@@ -127,7 +120,7 @@ func TestLinkedWorktree(t *testing.T) {
 // TestLinkedWorktreeConfiguration: what the shared configuration says to the others stays.
 func TestLinkedWorktreeConfiguration(t *testing.T) {
 	dir := t.TempDir()
-	d := linkedDecider(t, dir)
+	d := linkedGuard(t, dir)
 	at := dir + "/main/.git/config"
 	const file = broker.KindFile
 	v := d.Decide(&broker.Change{Op: broker.OpRename, Path: at + ".lock", To: at, Kind: file, Over: file, Dir: -1, ToDir: -1})

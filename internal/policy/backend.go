@@ -7,18 +7,20 @@ import (
 )
 
 // Backend is where a workspace runs, and with that what holds its policy.
-// Widening order: lima < container < process < none.
+// Widening order: vm < lima < gvisor < container < process < none.
 type Backend string
 
 const (
+	BackendVM        Backend = "vm"        // in a virtual machine that has this machine's system
 	BackendLima      Backend = "lima"      // in a virtual machine of its own
+	BackendGvisor    Backend = "gvisor"    // on a kernel of its own, gVisor, with this machine's programs
 	BackendContainer Backend = "container" // behind walls, in a container with a system of its own
 	BackendProcess   Backend = "process"   // behind walls, on this machine
 	BackendNone      Backend = "none"      // on this machine as its user, without walls
 )
 
 func backendRank(b Backend) int {
-	return rankOf(b, BackendLima, BackendContainer, BackendProcess, BackendNone)
+	return rankOf(b, BackendVM, BackendLima, BackendGvisor, BackendContainer, BackendProcess, BackendNone)
 }
 
 // backend comes first: without walls, most of what could be asked for is held by
@@ -32,6 +34,7 @@ func (d *decision) backend() {
 		asked: func(r *Request) *Value[Backend] { return r.Backend },
 		bound: d.wallsBound,
 	})
+	c = isolated(d, c)
 	d.out.Backend = c.V
 	if c.V != BackendProcess || c.note != "" {
 		because(d, DimBackend, string(c.V), c)

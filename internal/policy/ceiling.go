@@ -28,11 +28,12 @@ type Ceiling struct {
 	ProgramsAllow []Value[string]
 	Devices       []Value[string]
 
-	Display *Value[DisplayMode]
-	Home    *Value[HomeMode]
-	Nested  *Value[Nesting]
-	History *Value[HistoryMode]
-	Secrets *Value[SecretsMode]
+	Isolation *Value[Isolation]
+	Display   *Value[DisplayMode]
+	Home      *Value[HomeMode]
+	Nested    *Value[Nesting]
+	History   *Value[HistoryMode]
+	Secrets   *Value[SecretsMode]
 
 	Sound     *Value[Switch]
 	Notify    *Value[Switch]

@@ -133,6 +133,7 @@ func (c *Ceiling) parts() []part {
 	out = append(out,
 		orderedPart(DimDisplay, d.Mode, displayRank, c.Display),
 		orderedPart(DimClip, d.Clipboard, clipboardRank, c.Clipboard),
+		orderedPart(DimIsolation, p.Isolation, isolationRank, c.Isolation),
 		orderedPart(DimHome, p.Home, homeRank, c.Home),
 		orderedPart(DimNested, p.Nested, nestedRank, c.Nested),
 		orderedPart(DimHistory, p.History, historyRank, c.History),

@@ -18,6 +18,7 @@ type Permissions struct {
 	Apps         *AppPermissions      `json:"apps,omitempty"`
 	HostCommands []string             `json:"host_commands,omitempty"`
 	Display      *DisplayPermissions  `json:"display,omitempty"`
+	Isolation    Isolation            `json:"isolation,omitempty"`
 	Home         HomeMode             `json:"home,omitempty"`
 	Nested       Nesting              `json:"nested,omitempty"`
 	History      HistoryMode          `json:"history,omitempty"`
@@ -82,6 +83,7 @@ func (c *Ceiling) Permissions() Permissions {
 		Home: limiting(c.Home, HomeFull), Nested: limiting(c.Nested, NestedFull), History: limiting(c.History, HistoryOff), Secrets: limiting(c.Secrets, SecretsMasked), Undo: limiting(c.Undo, UndoAll),
 		OpenURLs:    limiting(c.OpenURLs, LinksBrowser),
 		AgentHome:   limiting(c.AgentHome, AgentHomeShared),
+		Isolation:   limiting(c.Isolation, IsolationNone),
 		Credentials: limiting(c.Credentials, CredentialsOn),
 	}
 	for _, m := range c.Mounts {
@@ -127,7 +129,7 @@ func (c *Ceiling) Restricted() bool {
 
 // open says that nothing is limited.
 func (p Permissions) open() bool {
-	return p.Network == nil && p.Mounts == nil && p.Apps == nil && p.HostCommands == nil && p.Display == nil && p.Home == "" && p.Nested == "" &&
+	return p.Network == nil && p.Mounts == nil && p.Apps == nil && p.HostCommands == nil && p.Display == nil && p.Isolation == "" && p.Home == "" && p.Nested == "" &&
 		p.History == "" && p.Secrets == "" && p.AgentHome == "" && p.Undo == "" && p.Virtual == nil && p.OpenURLs == "" && p.Devices == nil && p.Resources == nil && p.Expires == "" && p.Credentials == ""
 }
 

@@ -7,7 +7,7 @@
 //   - A [Request] is what one layer asks for. Every value carries the [Source]
 //     that wrote it, so that each decision can say who made it.
 //   - A [Layer] is a request with its rank. Decide merges the layers, strongest
-//     first, under the ceiling and returns one [Effective] policy, with a
+//     first, under the ceiling. It returns one [Effective] policy, with a
 //     [Reason] for each dimension and a [Warning] for each thing it ignored.
 //   - A [Rule] gives one access to one path or glob. The deepest matching rule
 //     wins, at equal depth deny beats write beats read; order never matters; a
@@ -180,7 +180,9 @@ type FileRequest struct {
 type Request struct {
 	Persona *Value[Persona]
 	Backend *Value[Backend]
-	Files   []FileRequest
+	// Isolation is the least that the backend has to give.
+	Isolation *Value[Isolation]
+	Files     []FileRequest
 
 	Network     *Value[NetworkMode]
 	AllowHosts  []Value[string]  // host rules and "preset:NAME", for filtered
@@ -277,26 +279,27 @@ type Env struct {
 type Dimension string
 
 const (
-	DimPersona  Dimension = "persona"
-	DimBackend  Dimension = "backend"
-	DimFiles    Dimension = "files"
-	DimNetwork  Dimension = "network"
-	DimUnknown  Dimension = "on_unknown" // hosts that no rule names
-	DimDisplay  Dimension = "display"
-	DimClip     Dimension = "clipboard" // the person's own
-	DimSound    Dimension = "sound"
-	DimNotify   Dimension = "notify"
-	DimLinks    Dimension = "open_urls"
-	DimEnv      Dimension = "environment"
-	DimHome     Dimension = "home"
-	DimNested   Dimension = "nested"
-	DimHistory  Dimension = "history"
-	DimSecrets  Dimension = "secrets"
-	DimDevices  Dimension = "devices"
-	DimPrograms Dimension = "programs"
-	DimTimeout  Dimension = "timeout"
-	DimMemory   Dimension = "memory"
-	DimPids     Dimension = "pids"
+	DimPersona   Dimension = "persona"
+	DimBackend   Dimension = "backend"
+	DimIsolation Dimension = "isolation"
+	DimFiles     Dimension = "files"
+	DimNetwork   Dimension = "network"
+	DimUnknown   Dimension = "on_unknown" // hosts that no rule names
+	DimDisplay   Dimension = "display"
+	DimClip      Dimension = "clipboard" // the person's own
+	DimSound     Dimension = "sound"
+	DimNotify    Dimension = "notify"
+	DimLinks     Dimension = "open_urls"
+	DimEnv       Dimension = "environment"
+	DimHome      Dimension = "home"
+	DimNested    Dimension = "nested"
+	DimHistory   Dimension = "history"
+	DimSecrets   Dimension = "secrets"
+	DimDevices   Dimension = "devices"
+	DimPrograms  Dimension = "programs"
+	DimTimeout   Dimension = "timeout"
+	DimMemory    Dimension = "memory"
+	DimPids      Dimension = "pids"
 
 	DimAgentHome    Dimension = "agent_home"
 	DimHostCommands Dimension = "host_commands"

@@ -276,19 +276,20 @@ func (d *findings) overruled(dim Dimension, asked Source, from, to string, by So
 
 // choices says what would be right where a value is not known.
 var choices = map[Dimension]string{
-	DimPersona: "human or agent",
-	DimBackend: "lima, container, process or none",
-	DimNetwork: "closed, local, filtered or open",
-	DimDisplay: "none, virtual or host",
-	DimHome:    "none, toolchains or full",
-	DimNested:  "none, userns or full",
-	DimHistory: "on or off",
-	DimSecrets: "strict or masked",
-	DimUnknown: "deny or ask",
-	DimClip:    "own or paste",
-	DimSound:   "on or off",
-	DimNotify:  "on or off",
-	DimLinks:   "none, show or browser",
+	DimPersona:   "human or agent",
+	DimBackend:   "vm, lima, gvisor, container, process or none",
+	DimIsolation: "vm, kernel or process",
+	DimNetwork:   "closed, local, filtered or open",
+	DimDisplay:   "none, virtual or host",
+	DimHome:      "none, toolchains or full",
+	DimNested:    "none, userns or full",
+	DimHistory:   "on or off",
+	DimSecrets:   "strict or masked",
+	DimUnknown:   "deny or ask",
+	DimClip:      "own or paste",
+	DimSound:     "on or off",
+	DimNotify:    "on or off",
+	DimLinks:     "none, show or browser",
 
 	DimAgentHome: "private or shared",
 

@@ -12,12 +12,16 @@ func Within(at string, fold bool) []string {
 	for i, part := range parts {
 		last := i == len(parts)-1
 		switch part {
-		case "HEAD", "head", "objects", "refs", "worktrees", "config", "config.worktree", "commondir", "gitdir":
+		case "HEAD", "head", "objects", "refs", "worktrees", "config", "config.worktree", "commondir", "gitdir", "lazygit.yml":
 			if !last {
 				continue
 			}
 		case "info":
 			if i != len(parts)-2 || parts[i+1] != "attributes" {
+				continue
+			}
+		case "glab-cli":
+			if i != len(parts)-2 || parts[i+1] != "config.yml" {
 				continue
 			}
 		case "hooks", "remotes", "branches":

@@ -23,10 +23,12 @@ func foldName(name string) string {
 		case r == utf8.RuneError && n == 1:
 			b.WriteByte(name[i])
 		case ignorable(r):
-		case expansions[r] != "":
-			b.WriteString(expansions[r])
 		default:
-			b.WriteRune(foldRune(r))
+			if e := expansion(r); e != "" {
+				b.WriteString(e)
+			} else {
+				b.WriteRune(foldRune(r))
+			}
 		}
 		i += n
 	}
@@ -50,10 +52,25 @@ func ascii(s string) bool {
 	return true
 }
 
-// expansions are the full case foldings that consist of ASCII letters.
-var expansions = map[rune]string{
-	'\u00df': "ss", '\u1e9e': "ss",
-	'\ufb00': "ff", '\ufb01': "fi", '\ufb02': "fl", '\ufb03': "ffi", '\ufb04': "ffl", '\ufb05': "st", '\ufb06': "st",
+// expansion is the full case folding of a rune, where it consists of ASCII letters.
+func expansion(r rune) string {
+	switch r {
+	case '\u00df', '\u1e9e':
+		return "ss"
+	case '\ufb00':
+		return "ff"
+	case '\ufb01':
+		return "fi"
+	case '\ufb02':
+		return "fl"
+	case '\ufb03':
+		return "ffi"
+	case '\ufb04':
+		return "ffl"
+	case '\ufb05', '\ufb06':
+		return "st"
+	}
+	return ""
 }
 
 // foldRune gives the smallest rune of those that differ in case only, as lower

@@ -17,17 +17,23 @@ func Repository(path string, fold bool) (rule string, level Level) {
 	return repository(parts)
 }
 
-// controls are names in a git directory that make git run programs or look
-// elsewhere.
-var controls = map[string]string{
-	"config":          "git runs what it names",
-	"config.worktree": "git runs what it names",
-	"commondir":       "git takes configuration and hooks from there",
-	"gitdir":          "git takes the repository from there",
-	"hooks":           "git runs it",
+// controls gives why a name in a git directory makes git run programs or look elsewhere, ""
+// where it does not.
+func controls(name string) string {
+	switch name {
+	case "config", "config.worktree":
+		return "git runs what it names"
+	case "commondir":
+		return "git takes configuration and hooks from there"
+	case "gitdir":
+		return "git takes the repository from there"
+	case "hooks":
+		return "git runs it"
+	}
+	return ""
 }
 
-func isControl(name string) bool { return controls[name] != "" }
+func isControl(name string) bool { return controls(name) != "" }
 
 // repository judges the components below a git directory; none is the
 // directory itself. A new ".git" is listed: whoever makes one makes a repository
@@ -45,7 +51,7 @@ func repository(parts []string) (rule string, level Level) {
 	case "modules":
 		return modules(parts)
 	}
-	if rule, level := control(parts); level != None || kept[parts[0]] || parts[0] == "hooks" {
+	if rule, level := control(parts); level != None || kept(parts[0]) || parts[0] == "hooks" {
 		return rule, level
 	}
 	if i := slices.IndexFunc(parts[1:], isControl); i >= 0 {
@@ -77,7 +83,7 @@ func control(parts []string) (rule string, level Level) {
 	case name == "hooks" && len(parts) == 2 && (strings.HasSuffix(last, ".sample") || strings.HasPrefix(last, ".")):
 		return "", None // git never runs a name that ends or begins so
 	case name == "hooks" || len(parts) == 1 && isControl(name):
-		return name + ": " + controls[name], Protected
+		return name + ": " + controls(name), Protected
 	case name == "info" && len(parts) == 2 && last == "attributes":
 		return "info/attributes: git runs the drivers that it chooses", Protected
 	case name == "lazygit.yml" && len(parts) == 1:
@@ -90,9 +96,15 @@ func control(parts []string) (rule string, level Level) {
 	return "", None
 }
 
-// kept are the directories of a git directory in which any name may be: references, what
-// is told of them, and content.
-var kept = map[string]bool{"refs": true, "logs": true, "objects": true, "lfs": true, "annex": true, "rr-cache": true}
+// kept says whether a directory of a git directory is one in which any name may be:
+// references, what is told of them, and content.
+func kept(name string) bool {
+	switch name {
+	case "refs", "logs", "objects", "lfs", "annex", "rr-cache":
+		return true
+	}
+	return false
+}
 
 // carriesControl says whether a directory brought to this place below a git
 // directory can hold control files of git.

@@ -74,6 +74,7 @@ type Names struct {
 	// Places are the protected names that there are, by their paths, and directories of
 	// hooks: links are looked for in them.
 	Places   []protect.Top
+	partial  bool            // there are more git directories than are looked at
 	searched map[string]bool // directories of which it is known whether names in them can be looked at
 }
 
@@ -91,6 +92,10 @@ type Search struct {
 // links of such names lead to.
 func (s *Search) Find() Names {
 	found := find(s.Place, s.Policy, s.Brokered)
+	if found.partial {
+		s.Note("%s has more worktrees or submodules than the %d that are looked at; what makes git run programs in further ones is not protected",
+			s.Place.Git.Common, gitdir.MaxSearched)
+	}
 	list, hooks, problems := targets(s.Place, s.Policy, s.Getenv)
 	for _, t := range hooks {
 		found.Places = append(found.Places, protect.Top{Pattern: t.Path, Why: t.Why})
@@ -128,7 +133,7 @@ func (s *Search) Find() Names {
 const maxNested = 500
 
 // nestedTargets gives what repositories below the project name outside of where they are.
-// What they name inside is looked at when something there changes first, see [namedTargets];
+// What they name inside is looked at when something there changes first, see guard.namedTargets;
 // inside has these, and their own files, as each may have another name already.
 func (s *Search) nestedTargets() (list []gitconf.Target, inside []protect.Top) {
 	left := maxNested
@@ -203,7 +208,9 @@ func find(p *hostfacts.Place, eff *policy.Effective, brokered bool) Names {
 	if p.Git.Dir != p.Project+"/.git" {
 		t.readOnly(p.Project+"/.git", "protected name: points to the repository", eff)
 	}
-	for _, dir := range p.Git.Repositories() {
+	dirs, all := p.Git.Repositories()
+	t.partial = !all
+	for _, dir := range dirs {
 		t.Places = append(t.Places, protect.Top{Pattern: dir + "/hooks", Why: "git runs it"})
 		if !pathname.Within(dir, p.Project) && !coveredBy(dir, []string{p.Git.Common}) {
 			t.Write = append(t.Write, dir)
@@ -262,7 +269,8 @@ func Sensitive(p *hostfacts.Place, brokered bool) []string {
 		out = append(out, p.Project+"/"+n.Pattern)
 	}
 	if p.Git.Dir != "" {
-		for _, dir := range p.Git.Repositories() {
+		dirs, _ := p.Git.Repositories()
+		for _, dir := range dirs {
 			for _, name := range ProtectedGitNames {
 				out = append(out, dir+"/"+name)
 			}

@@ -50,7 +50,8 @@ func configured(p *hostfacts.Place) []gitconf.Repository {
 	if common.Trees == nil || common.Trees[0] != p.Project {
 		common.Trees = append(common.Trees, p.Project)
 	}
-	for _, dir := range p.Git.Repositories() {
+	dirs, _ := p.Git.Repositories()
+	for _, dir := range dirs {
 		if dir == p.Git.Common {
 			continue
 		}

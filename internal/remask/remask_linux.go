@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"carrel/internal/broker"
+	"carrel/internal/hostview"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/secrets"
-	"carrel/internal/view"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,10 +28,12 @@ type Options struct {
 	Project string
 	Policy  *policy.Effective
 	Mounts  []sandbox.Mount           // of the plan
+	Looked  []string                  // directories of the project to which files of secrets may come
 	Stage   int                       // the first process inside
 	Mask    func(target string) error // hides a file once more
 	Exact   bool                      // no file of secrets is hidden by its name
 	Broker  *Broker                   // nil without one
+	Seen    func(path string) bool    // whether the inside sees a file, where no mounts hide it; nil looks at the view
 	Note    func(format string, args ...any)
 }
 
@@ -52,6 +54,7 @@ type Watch struct {
 	watch int
 	stop  [2]int // a pipe that ends the watch
 
+	looked time.Time        // nothing that is older has come since the project was looked at
 	masked map[string]bool  // files that are masked
 	dirs   map[int32]string // by watch
 	done   chan struct{}
@@ -64,6 +67,10 @@ type Watch struct {
 // run; what has been replaced by then is found when the watch begins.
 const watchDelay = 25 * time.Millisecond
 
+// lookedBefore is how long before the watch the project was looked at, at most. Directories that have
+// changed since are read again.
+const lookedBefore = time.Minute
+
 const (
 	maxWatched  = 1000 // directories
 	remaskTries = 50
@@ -73,24 +80,25 @@ const (
 
 // Start begins to watch; nil where there is nothing to watch or no way.
 func Start(o Options) *Watch {
-	m := &Watch{Options: o,
+	m := &Watch{Options: o, looked: time.Now().Add(-lookedBefore),
 		masked: make(map[string]bool), dirs: make(map[int32]string), done: make(chan struct{}), failed: make(map[string]error)}
 	var dirs []string
-	if o.Broker != nil && !o.Exact {
-		dirs = append(dirs, o.Project) // for new files of secrets
-	}
 	for at := range maskedBy(o.Mounts) {
 		m.masked[at] = true
 		dirs = append(dirs, path.Dir(at))
 	}
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
-	if len(dirs) == 0 {
-		return nil
-	}
 	if len(dirs) > maxWatched {
 		o.Note("%d directories hold masked files, and %d are watched: a file that is replaced outside in another one is seen inside", len(dirs), maxWatched)
 		dirs = dirs[:maxWatched]
+	}
+	if o.Broker != nil && !o.Exact { // for new files of secrets
+		looked := append([]string{o.Project}, o.Looked...)
+		dirs = append(dirs, looked[:min(len(looked), maxWatched+1-len(dirs))]...)
+	}
+	if len(dirs) == 0 {
+		return nil
 	}
 	if err := unix.Pipe2(m.stop[:], unix.O_CLOEXEC); err != nil {
 		o.Note(unwatched, err)
@@ -106,7 +114,7 @@ func maskedBy(mounts []sandbox.Mount) map[string]bool {
 	masked := make(map[string]bool)
 	for _, step := range mounts {
 		switch {
-		case step.Kind == sandbox.MountData && step.Reason == view.Passwords: // nothing of the new one is seen
+		case step.Kind == sandbox.MountData && step.Reason == hostview.Passwords: // nothing of the new one is seen
 			masked[step.Target] = true
 		case step.Kind == sandbox.MountMask && !step.Dir && !strings.HasPrefix(step.Target, "/proc/"):
 			masked[step.Target] = true
@@ -121,7 +129,10 @@ const unwatched = "masked files are not watched: one that is replaced outside wh
 
 func (m *Watch) open(dirs []string) error {
 	var err error
-	if m.root, err = m.view(); err != nil {
+	if m.root = -1; m.Seen == nil {
+		m.root, err = m.view()
+	}
+	if err != nil {
 		return fmt.Errorf("opening the view: %w", err)
 	}
 	if m.watch, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
@@ -133,8 +144,9 @@ func (m *Watch) open(dirs []string) error {
 		case nil:
 			m.dirs[int32(wd)] = dir
 		case unix.EACCES, unix.ENOENT, unix.ENOTDIR: // a replacement there is no atomic save of an editor
-		default:
+		default: // as for the others: there are as many watches as may be
 			m.notes = append(m.notes, fmt.Sprintf(unwatched, fmt.Errorf("%s: %w", dir, err)))
+			return nil
 		}
 	}
 	return nil
@@ -184,7 +196,7 @@ func (m *Watch) run(dirs []string) {
 		m.notes = append(m.notes, fmt.Sprintf(unwatched, err))
 		return
 	}
-	defer unix.Close(m.root)
+	defer unix.Close(m.root) // -1 where no view is looked at
 	defer unix.Close(m.watch)
 	m.all() // what was replaced before the watch began
 	buf := make([]byte, 64<<10)
@@ -228,12 +240,17 @@ func (m *Watch) all() {
 	if m.Broker == nil || m.Exact {
 		return
 	}
-	entries, err := os.ReadDir(m.Project)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		m.look(m.Project+"/"+e.Name(), e.Name())
+	for _, dir := range m.dirs {
+		if st, err := os.Lstat(dir); err != nil || !pathname.Within(dir, m.Project) || st.ModTime().Before(m.looked) {
+			continue
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			m.look(dir+"/"+e.Name(), e.Name())
+		}
 	}
 }
 
@@ -262,6 +279,12 @@ func HiddenByName(e *policy.Effective, project, at string) bool {
 	return d.Rule == nil || d.Rule.Path != at
 }
 
+// CameTo says whether what is at a path is a file of secrets that came there from outside.
+func (o *OwnFiles) CameTo(at, project string, e *policy.Effective) bool {
+	var st unix.Stat_t
+	return HiddenByName(e, project, at) && unix.Lstat(at, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && !o.Has(at)
+}
+
 // see hides a file again if it can be seen.
 func (m *Watch) see(at string) {
 	for try := 0; ; try++ {
@@ -287,6 +310,9 @@ func (m *Watch) visible(at string) bool {
 	var outside, within unix.Stat_t
 	if unix.Lstat(at, &outside) != nil || outside.Mode&unix.S_IFMT != unix.S_IFREG {
 		return false
+	}
+	if m.Seen != nil {
+		return m.Seen(at)
 	}
 	fd, err := unix.Openat2(m.root, at, &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS})
@@ -349,7 +375,7 @@ func (o *OwnFiles) note(ch *broker.Change, count int, done bool) {
 // hideable says whether a file may be hidden, by its name.
 func hideable(at string) bool {
 	test := secrets.Match(path.Dir(at), path.Base(at)).Test
-	return test != secrets.Never && test != secrets.Shown || view.IsGitConfig(strings.TrimSuffix(at, ".lock"))
+	return test != secrets.Never && test != secrets.Shown || hostview.IsGitConfig(strings.TrimSuffix(at, ".lock"))
 }
 
 func (o *OwnFiles) noteMade(at string, count int, done bool) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"carrel/internal/broker"
+	"carrel/internal/hostview"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
-	"carrel/internal/view"
 
 	"golang.org/x/sys/unix"
 )
@@ -103,7 +103,7 @@ func TestMaskedBy(t *testing.T) {
 		{Kind: sandbox.MountMask, Target: "/p/dir", Dir: true},
 		{Kind: sandbox.MountMask, Target: "/proc/kcore"},
 		{Kind: sandbox.MountBind, Target: "/p/granted"},
-		{Kind: sandbox.MountData, Target: "/p/.git/config", Reason: view.Passwords},
+		{Kind: sandbox.MountData, Target: "/p/.git/config", Reason: hostview.Passwords},
 	})
 	if len(got) != 2 || !got["/p/hidden"] || !got["/p/.git/config"] {
 		t.Errorf("masked: %v", got)

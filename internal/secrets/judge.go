@@ -33,6 +33,9 @@ func Holds(test Test, data []byte) bool {
 // HoldsToken reports whether something in a file can only be a token: its form is that of
 // a vendor that marks them. What decides alone has to be right where test data lies.
 func HoldsToken(data []byte) bool {
+	if !marked(data) {
+		return false
+	}
 	for _, at := range tokens().FindAllIndex(data, maxTokens) {
 		if !bytes.HasSuffix(data[at[0]:at[1]], []byte("EXAMPLE")) {
 			return true
@@ -43,18 +46,55 @@ func HoldsToken(data []byte) bool {
 
 const maxTokens = 100 // examples that are looked at
 
-// tokens are what vendors and gitleaks (github.com/gitleaks/gitleaks) say of their forms.
+// forms are what vendors and gitleaks (github.com/gitleaks/gitleaks) say of tokens: the
+// expression of each, and texts of which it has at least one.
+var forms = [...]struct{ marks, expression string }{
+	{"AKIA ASIA", `\b(?:AKIA|ASIA)[A-Z2-7]{16}\b`},
+	{"ghp_ gho_ ghu_ ghs_ ghr_", `\bgh[pousr]_[A-Za-z0-9]{36}\b`},
+	{"github_pat_", `\bgithub_pat_[A-Za-z0-9_]{82}\b`},
+	{"glpat-", `\bglpat-[A-Za-z0-9_-]{20}`},
+	{"sk-ant-", `\bsk-ant-[A-Za-z0-9_-]{20,}`},
+	{"sk-proj- sk-svcacct- sk-admin-", `\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}`},
+	{"xoxa- xoxb- xoxp- xoxr- xoxs-", `\bxox[abprs]-[A-Za-z0-9-]{10,}`},
+	{"npm_", `\bnpm_[A-Za-z0-9]{36}\b`},
+	{"pypi-AgEI", `\bpypi-AgEI[A-Za-z0-9_-]{20,}`},
+	{"hf_", `\bhf_[A-Za-z0-9]{34}\b`},
+	{"AIza", `\bAIza[A-Za-z0-9_-]{35}`},
+	{"sk_live_ rk_live_", `\b[sr]k_live_[A-Za-z0-9]{20,}`},
+	{"SG.", `\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}`},
+	{"dop_v1_", `\bdop_v1_[a-f0-9]{64}\b`},
+	{"dapi", `\bdapi[a-f0-9]{32}\b`},
+	{"hvs.", `\bhvs\.[A-Za-z0-9_-]{90,}`},
+	{"glsa_", `\bglsa_[A-Za-z0-9]{32}_[a-f0-9]{8}\b`},
+	{"lin_api_", `\blin_api_[A-Za-z0-9]{40}\b`},
+	{"ntn_", `\bntn_[A-Za-z0-9]{40,}`},
+	{"pul-", `\bpul-[a-f0-9]{40}\b`},
+	{"shpat_", `\bshpat_[a-f0-9]{32}\b`},
+	{"sntryu_", `\bsntryu_[a-f0-9]{64}\b`},
+	{"ops_eyJ", `\bops_eyJ[A-Za-z0-9_-]{100,}`},
+	{"dp.pt.", `\bdp\.pt\.[A-Za-z0-9]{43}\b`},
+	{"AGE-SECRET-KEY-1", `\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b`},
+}
+
+// marked reports whether there is the mark of a form. The expressions take as long to
+// compile as a command to start, and most of what is looked at has no mark.
+func marked(data []byte) bool {
+	for _, f := range forms {
+		for mark := range strings.FieldsSeq(f.marks) {
+			if bytes.Contains(data, []byte(mark)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 var tokens = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(strings.Join([]string{
-		`\b(?:AKIA|ASIA)[A-Z2-7]{16}\b`,
-		`\bgh[pousr]_[A-Za-z0-9]{36}\b`, `\bgithub_pat_[A-Za-z0-9_]{82}\b`, `\bglpat-[A-Za-z0-9_-]{20}`,
-		`\bsk-ant-[A-Za-z0-9_-]{20,}`, `\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}`,
-		`\bxox[abprs]-[A-Za-z0-9-]{10,}`, `\bnpm_[A-Za-z0-9]{36}\b`, `\bpypi-AgEI[A-Za-z0-9_-]{20,}`, `\bhf_[A-Za-z0-9]{34}\b`,
-		`\bAIza[A-Za-z0-9_-]{35}`, `\b[sr]k_live_[A-Za-z0-9]{20,}`, `\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}`,
-		`\bdop_v1_[a-f0-9]{64}\b`, `\bdapi[a-f0-9]{32}\b`, `\bhvs\.[A-Za-z0-9_-]{90,}`, `\bglsa_[A-Za-z0-9]{32}_[a-f0-9]{8}\b`,
-		`\blin_api_[A-Za-z0-9]{40}\b`, `\bntn_[A-Za-z0-9]{40,}`, `\bpul-[a-f0-9]{40}\b`, `\bshpat_[a-f0-9]{32}\b`,
-		`\bsntryu_[a-f0-9]{64}\b`, `\bops_eyJ[A-Za-z0-9_-]{100,}`, `\bdp\.pt\.[A-Za-z0-9]{43}\b`, `\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b`,
-	}, "|"))
+	var all []string
+	for _, f := range forms {
+		all = append(all, f.expression)
+	}
+	return regexp.MustCompile(strings.Join(all, "|"))
 })
 
 // Kinds of private keys: RFC 7468 and the formats of OpenSSH, PuTTY, OpenPGP and age.

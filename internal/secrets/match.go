@@ -50,6 +50,9 @@ func Match(dir, name string) Row {
 			break
 		}
 		lower := strings.ToLower(of)
+		if strings.HasPrefix(lower, "..") { // rsync's of a name with a dot: ..NAME.Ab3dEf
+			lower = "." + strings.TrimLeft(lower, ".")
+		}
 		if row = match(dir, lower); row.Test == Never && len(of) > 1 {
 			row = match(dir, strings.TrimPrefix(lower, ".")) // vim's and rsync's of a name without a dot: .NAME.swp
 		}

@@ -168,3 +168,33 @@ func FuzzHolds(f *testing.F) {
 	f.Add("a.pem", []byte(fakeKey))
 	f.Fuzz(func(t *testing.T, name string, data []byte) { Holds(Match(path.Split(name)).Test, data) })
 }
+
+// TestCopiesAreAsTheFile: a copy that a program makes of a file of secrets is told as the file
+// is, in any case of letters, and a copy of such a copy, too.
+func TestCopiesAreAsTheFile(t *testing.T) {
+	names := []string{".netrc", "id_rsa", "server.pem", "prod.tfvars", ".env", ".npmrc", "terraform.tfstate"}
+	appended := []string{"", "~", ".orig", ".Undo-Conflict-3", ".1712345678", "___jb_old___"}
+	around := [][2]string{{"", ""}, {"#", "#"}, {".", ".swp"}, {".", ".Ab3dEf"}}
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom(names).Draw(t, "name")
+		want := Match("", name)
+		copied := rapid.SampledFrom(around).Draw(t, "around")
+		made := copied[0] + rapid.SampledFrom([]string{name, strings.ToUpper(name)}).Draw(t, "letters") + copied[1]
+		made += rapid.SampledFrom(appended).Draw(t, "appended")
+		if got := Match("", made); got.Test != want.Test {
+			t.Errorf("%q is told by test %d (%q), and %q by %d", made, got.Test, got.Name, name, want.Test)
+		}
+	})
+}
+
+// TestNamed: what is hidden by its name alone. .envrc runs code that a person reads first.
+func TestNamed(t *testing.T) {
+	for name, want := range map[string]bool{
+		".env": true, ".ENV.local": true, ".netrc~": true, ".envrc": false, ".env.example": false, "server.pem": false, "main.go": false,
+		"": false,
+	} {
+		if got := Named(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}

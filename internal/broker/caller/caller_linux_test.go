@@ -149,7 +149,7 @@ func TestStatus(t *testing.T) {
 	}
 	const text = "Name:\tx\nNStgid:\t7\t3\nNSpid:\t9\n"
 	for label, want := range map[string]string{"NStgid:": "3", "NSpid:": "9", "None:": ""} {
-		if got := InnerID(text, label); got != want {
+		if got := InnerID(text, label, 1); got != want {
 			t.Errorf("%s %q", label, got)
 		}
 	}

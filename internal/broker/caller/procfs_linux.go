@@ -159,14 +159,14 @@ func Interrupted(tid uint32) bool {
 	return (set("SigPnd:")|set("ShdPnd:"))&^set("SigBlk:")&set("SigCgt:") != 0
 }
 
-// InnerID gives a thread's number in the namespace below ours, which is the
-// workspace's.
-func InnerID(status, label string) string {
+// InnerID gives a thread's number in the workspace's namespace, which is this many levels
+// below ours.
+func InnerID(status, label string, level int) string {
 	words := strings.Fields(Field(status, label))
 	if len(words) == 0 {
 		return ""
 	}
-	return words[min(1, len(words)-1)]
+	return words[min(level, len(words)-1)]
 }
 
 // ReadFile reads a small file of our own procfs.

@@ -13,7 +13,7 @@ package pathglob
 
 import (
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -30,8 +30,8 @@ var (
 	errBrace     = errors.New("{ and } are not balanced")
 	errEscape    = errors.New(`nothing follows the final \`)
 	errNUL       = errors.New("the pattern holds a NUL byte")
-	errLong      = fmt.Errorf("the pattern is longer than %d bytes", MaxBytes)
-	errMany      = fmt.Errorf("{a,b} stands for more than %d patterns", maxAlternatives)
+	errLong      = errors.New("the pattern is longer than " + strconv.Itoa(MaxBytes) + " bytes")
+	errMany      = errors.New("{a,b} stands for more than " + strconv.Itoa(maxAlternatives) + " patterns")
 )
 
 // Pattern is one alternative of a glob: the segments of an absolute path.

@@ -159,7 +159,7 @@ func classCharacter(s string) (rune, string) {
 	return r, s[n:]
 }
 
-// match tells whether the component is one that the segment stands for. It
+// Match tells whether the component is one that the segment stands for. It
 // goes back to the last star only, so its work is at most the product of the
 // two lengths.
 func (s *Segment) Match(name string) bool {

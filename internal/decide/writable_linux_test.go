@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestLed: what says with which program a link is opened outside is nothing that
+// TestOpenerWritable: what says with which program a link is opened outside is nothing that
 // programs inside write, by whatever links it is reached.
-func TestLed(t *testing.T) {
+func TestOpenerWritable(t *testing.T) {
 	for _, row := range []struct {
-		about string
-		links []string // from, to
-		files []string
-		led   string
+		about  string
+		links  []string // from, to
+		files  []string
+		opener string
 	}{
 		{"nothing special", nil, []string{".config/mimeapps.list", ".local/share/applications/b.desktop"}, ""},
 		{"a link elsewhere", []string{".config/mimeapps.list", "../dots/mimeapps.list"}, []string{"dots/mimeapps.list"}, ""},
@@ -58,10 +58,10 @@ func TestLed(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := ""
-		if row.led != "" {
-			want = filepath.Join(d.home, row.led)
+		if row.opener != "" {
+			want = filepath.Join(d.home, row.opener)
 		}
-		if got := p.OpenerLed(); got != want {
+		if got := p.OpenerWritable(); got != want {
 			t.Errorf("%s: %q, want %q", row.about, got, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"carrel/internal/policy"
 )
 
-func testDecider(t testing.TB, dir string, fold bool) *Decider {
+func testGuard(t testing.TB, dir string, fold bool) *Guard {
 	t.Helper()
 	eff, err := policy.Decide(policy.Scope{Cwd: dir, Project: dir, Home: "/nohome", Tmp: "/tmp"}, nil, []policy.Layer{policy.Defaults(policy.Agent)})
 	if err != nil {
@@ -43,14 +43,14 @@ func TestNamesWithoutCase(t *testing.T) {
 			if c.path == "x" {
 				_ = os.Mkdir(dir+"/x", 0o755)
 			}
-			if v := testDecider(t, dir, fold).Decide(&ch); v.Allowed == (fold || c.always) {
+			if v := testGuard(t, dir, fold).Decide(&ch); v.Allowed == (fold || c.always) {
 				t.Errorf("%s %q %q, without case %v: allowed %v (%s)", c.op, c.path, c.to, fold, v.Allowed, v.Rule)
 			}
 		}
 	}
 	for _, fold := range []bool{false, true} {
 		for _, name := range []string{"readme", "GITHUB/x", "git", "x.git/y", "src/Config"} {
-			if v := testDecider(t, dir, fold).Decide(&broker.Change{Op: broker.OpCreate, Path: dir + "/" + name, Dir: -1, ToDir: -1}); !v.Allowed {
+			if v := testGuard(t, dir, fold).Decide(&broker.Change{Op: broker.OpCreate, Path: dir + "/" + name, Dir: -1, ToDir: -1}); !v.Allowed {
 				t.Errorf("%q, without case %v: %s", name, fold, v.Rule)
 			}
 		}
@@ -65,7 +65,7 @@ func TestDirectoriesWithoutCase(t *testing.T) {
 		path    string
 		allowed bool
 	}{{"odd/.GIT/hooks/x", false}, {"odd/a/b/.Git/Config", false}, {"even/.GIT/hooks/x", true}, {".GIT/hooks/x", true}, {"odd/README", true}, {"odd/x", true}} {
-		d := testDecider(t, dir, false)
+		d := testGuard(t, dir, false)
 		asked := 0
 		d.folding = func(at string) bool { asked++; return pathname.Within(at, dir+"/odd") }
 		if v := d.Decide(&broker.Change{Op: broker.OpCreate, Path: dir + "/" + c.path, Dir: -1, ToDir: -1}); v.Allowed != c.allowed {

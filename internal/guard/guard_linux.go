@@ -10,14 +10,14 @@ import (
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
 	"carrel/internal/gitdir"
+	"carrel/internal/hostview"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/protect"
 	"carrel/internal/secrets"
-	"carrel/internal/view"
 )
 
-// Config is what a [Decider] decides by. Only Policy is needed; a function that is nil says
+// Config is what a [Guard] decides by. Only Policy is needed; a function that is nil says
 // no.
 type Config struct {
 	Policy  *policy.Effective
@@ -50,19 +50,19 @@ type Config struct {
 	// and what is protected cannot have been made inside. Exactly: it goes back to what
 	// the whole project was.
 	Restoring, Exactly bool
-	With               *Decider // of a run in the same walls: what one of them makes, the other works with
+	With               *Guard // of a run in the same walls: what one of them makes, the other works with
 }
 
-// Decider decides changes by the policy, and by the names that make somebody run code
+// Guard decides changes by the policy, and by the names that make the user run code
 // later, whether a rule speaks of them or not. It implements [broker.Decider].
-type Decider struct {
+type Guard struct {
 	facts
 	starts   map[string]bool
 	hidden   hidden
 	worktree *worktree
 }
 
-// facts are what a Decider knows of names, of repositories on the disk, and of what the run
+// facts are what a Guard knows of names, of repositories on the disk, and of what the run
 // has made.
 type facts struct {
 	c       Config
@@ -74,8 +74,8 @@ type facts struct {
 	*births
 }
 
-// New gives the decider of one run.
-func New(c Config) *Decider {
+// New gives the guard of one run.
+func New(c Config) *Guard {
 	if c.Configs == nil {
 		c.Configs = func(string) bool { return false }
 	}
@@ -85,8 +85,8 @@ func New(c Config) *Decider {
 	if c.MadeInside == nil {
 		c.MadeInside = func(string, broker.Inode) bool { return false }
 	}
-	named := &namedTargets{start: c.Named, own: c.Git.Common, nested: make(map[string][]gitconf.Target), led: make(map[string][]gitconf.Target)}
-	d := &Decider{starts: make(map[string]bool)}
+	named := &namedTargets{start: c.Named, own: c.Git.Common, nested: make(map[string][]gitconf.Target), judged: make(map[string][]gitconf.Target)}
+	d := &Guard{starts: make(map[string]bool)}
 	d.facts = facts{c: c, named: named, folding: FoldsCase, fold: make(map[string]bool), began: time.Now()}
 	if c.With != nil {
 		d.births, d.worktree = c.With.births, c.With.worktree
@@ -104,12 +104,12 @@ func New(c Config) *Decider {
 }
 
 // Decide implements [broker.Decider].
-func (d *Decider) Decide(ch *broker.Change) broker.Verdict {
+func (d *Guard) Decide(ch *broker.Change) broker.Verdict {
 	if ch.Op == broker.OpExec {
 		return d.start(ch)
 	}
 	if at, reason := d.c.secretOf(ch); at != "" {
-		v := refusal(at, view.SecretPrefix+reason, "default", "")
+		v := refusal(at, hostview.SecretPrefix+reason, "default", "")
 		v.Hint = "--read " + at
 		return v
 	}
@@ -117,7 +117,7 @@ func (d *Decider) Decide(ch *broker.Change) broker.Verdict {
 		return d.c.reading(ch.Path)
 	}
 	if at := d.hidden.of(ch); at != "" {
-		return refusal(at, view.SecretPrefix+secrets.Match(path.Dir(at), path.Base(at)).Reason, "default", at)
+		return refusal(at, hostview.SecretPrefix+secrets.Match(path.Dir(at), path.Base(at)).Reason, "default", at)
 	}
 	v := d.one(ch, ch.Path, ch.Op != broker.OpLink)
 	if !v.Allowed || ch.To == "" {
@@ -139,7 +139,7 @@ func (d *Decider) Decide(ch *broker.Change) broker.Verdict {
 }
 
 // start says whether a program is one of those that the kernel lets start.
-func (d *Decider) start(ch *broker.Change) broker.Verdict {
+func (d *Guard) start(ch *broker.Change) broker.Verdict {
 	if d.starts[ch.Path] {
 		return broker.Verdict{Allowed: true}
 	}
@@ -148,9 +148,9 @@ func (d *Decider) start(ch *broker.Change) broker.Verdict {
 
 // one decides one path of a change; writes says whether the change is one of
 // this path, and not only a use of it.
-func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict {
+func (d *Guard) one(ch *broker.Change, at string, writes bool) broker.Verdict {
 	l := d.c.Policy.Lookup(at)
-	if d.c.Restoring && l.Access == policy.Deny && l.Rule != nil && l.Rule.Source.Text == view.Unlooked {
+	if d.c.Restoring && l.Access == policy.Deny && l.Rule != nil && l.Rule.Source.Text == hostview.Unlooked {
 		l = d.c.Policy.Lookup(path.Dir(l.Rule.Path)) // a step took the right to read it; what was there is no secret by that
 	}
 	if ch.Op == broker.OpSymlink && d.c.leads(ch.Text, path.Dir(at)) {
@@ -261,10 +261,10 @@ func (c *Config) reading(at string) broker.Verdict {
 }
 
 // others decide what is of other programs than git that keep versions.
-var others = []func(d *Decider, ch *broker.Change, at string) (broker.Verdict, bool){jujutsu, mercurial}
+var others = []func(d *Guard, ch *broker.Change, at string) (broker.Verdict, bool){jujutsu, mercurial}
 
 // byName applies the rules for names.
-func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
+func (d *Guard) byName(ch *broker.Change, at string) broker.Verdict {
 	why := d.brings(ch, at)
 	if why == "" {
 		why = d.takes(ch, at)
@@ -309,7 +309,7 @@ func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
 }
 
 // byLevel decides by what a name is.
-func (d *Decider) byLevel(ch *broker.Change, at, rule string, level protect.Level) broker.Verdict {
+func (d *Guard) byLevel(ch *broker.Change, at, rule string, level protect.Level) broker.Verdict {
 	switch level {
 	case protect.Protected:
 		if removes(ch) && d.Removable(at) || d.c.Exactly && ch.Kind == broker.KindNone && d.Removable(at) {
