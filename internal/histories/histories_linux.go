@@ -163,16 +163,16 @@ func (u *Usage) add(s *statedir.Dir, h *holding, counted bool) {
 
 // elsewhere estimates the histories that are where history.dir has been, or from before
 // it was set.
-func (now Place) elsewhere() (out []holding) {
-	own := InState(now.state)
+func (h Place) elsewhere() (out []holding) {
+	own := InState(h.state)
 	ids, _ := own.ids() // without any there is nothing elsewhere
 	for _, id := range ids {
 		for _, dir := range append([]string{own.place + "/" + id + own.tail}, statedir.ReadPlaces(own.place+"/"+id)...) {
-			if dir == now.place+"/"+id+now.tail {
+			if dir == h.place+"/"+id+h.tail {
 				continue
 			}
-			if h, ok := holdingAt(now.state, id, dir); ok && h.size.Steps > 0 {
-				out = append(out, h)
+			if one, ok := holdingAt(h.state, id, dir); ok && one.size.Steps > 0 {
+				out = append(out, one)
 			}
 		}
 	}

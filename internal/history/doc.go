@@ -7,9 +7,9 @@
 //   - Package writer is told what a run changes, and keeps what that destroys.
 //   - Package undo takes steps back, and closes what was interrupted.
 //
-// Below them, package journal has the form of all records, steplog makes steps of records,
-// relate makes a graph of steps, graph decides on it what an undo does, and disk has the calls
-// that look at trees and change them.
+// Below them, package journal has the form of all records, steplog makes steps of
+// records, and relate makes a graph of steps. graph decides on it what an undo does, and
+// disk has the calls that look at trees and change them.
 //
 // Its words:
 //
@@ -33,11 +33,11 @@
 //     directories that lead to the journal, then that. A step that was closed before
 //     is whole from then on. A writer that wrote something is not marked as closed
 //     before that, so one that comes after a loss of power reads the journals.
-//   - A change is not synced. Where the file system keeps the order of changes to
-//     names, as ext4, XFS and Btrfs do, the link of what loses its name is there
-//     before the name is gone; a copy, and the journal, may not be. The journal may
-//     also be further than the tree, end anywhere, and have holes: those after what
-//     is known to have been synced ([journal.Record].Safe) end it.
+//   - A change is not synced. ext4, XFS and Btrfs keep the order of changes to names.
+//     There the link of what loses its name is there before the name is gone; a copy, and
+//     the journal, may not be. The journal may also be further than the tree, end
+//     anywhere, and have holes: those after what is known to have been synced
+//     ([journal.Record].Safe) end it.
 //   - An undo's plan is there before its first action, and all its actions before its
 //     end. Between two file systems a copy is there before its source is removed.
 //   - What is discarded is written down, and that is there, before anything goes.

@@ -17,6 +17,7 @@ import (
 	"carrel/internal/history/journal"
 	"carrel/internal/history/steplog"
 	"carrel/internal/policy"
+	"carrel/internal/statedir"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,7 +87,7 @@ func Find(req Request) (*History, error) {
 	if err := h.May("history", policy.UndoPreview); err != nil {
 		return nil, err
 	}
-	if at.State != nil {
+	if at.State != nil && at.State.Has(statedir.ProjectID(h.Project)) { // else there is nothing that could be removed
 		h.release, err = at.State.Hold(h.Project)
 		if err != nil && !errors.Is(err, os.ErrPermission) && !errors.Is(err, unix.EROFS) {
 			return nil, fmt.Errorf("keeping the history from being removed: %w", err)
@@ -126,7 +127,7 @@ func sameDisk(a, b string) bool {
 }
 
 // SoFar looks at what a step that is still open has come to by now; see
-// [history.Log.SoFar].
+// [history.SoFar].
 func (h *History) SoFar(s *steplog.Step) error { return h.Redacted(history.SoFar(h.Log, s)) }
 
 // Close lets go of it.
@@ -165,6 +166,7 @@ func (h *History) decided(req Request) error {
 	if h.prepared != nil {
 		return nil
 	}
+	req.Restores = true
 	p, err := decide.Prepare(req)
 	if err == nil {
 		err = p.Preview()
@@ -196,7 +198,7 @@ const maxRestored = 1 << 20
 
 // restorer decides on what an undo does.
 type restorer struct {
-	*guard.Decider
+	*guard.Guard
 	c guard.Config
 }
 

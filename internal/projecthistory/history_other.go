@@ -53,8 +53,8 @@ func (*History) Contents(*steplog.Step, string) (io.ReadCloser, io.ReadCloser, e
 	return nil, nil, errHere
 }
 
-// TellAs has nothing to tell here.
-func (*History) TellAs(Sighted) {}
+// SeenBy has nothing to tell here.
+func (*History) SeenBy(Sighted) {}
 
 // Unnamed knows no paths here.
 func (*History) Unnamed([]string) (map[string]bool, error) { return nil, errHere }

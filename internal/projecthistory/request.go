@@ -1,7 +1,7 @@
-// Package projecthistory is the history of one project for those who look at it and take
-// steps back: it finds and opens it, decides by the project's policy and the ceilings what
-// may be undone, and tells of former contents no more than what a workspace shows of their
-// paths now. Package history keeps what is told here; package decide decides the policy.
+// Package projecthistory is the history of one project for those who look at it and take steps
+// back: it finds and opens it, and decides by the project's policy and the ceilings what may be
+// undone. It tells of former contents no more than what a workspace shows of their paths now.
+// Package history keeps what is told here; package decide decides the policy.
 package projecthistory
 
 import (

@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/history/steplog"
 )
 
-// TellAs has the history tell what a workspace shows, and no more.
-func (h *History) TellAs(ask Sighted) { h.ask = ask }
+// SeenBy has the history tell what a workspace shows, and no more.
+func (h *History) SeenBy(ask Sighted) { h.ask = ask }
 
 // look finds out about paths that were not asked about yet. Without a workspace that asks,
 // callers under a ceiling are told what theirs would show; others everything.
@@ -85,7 +86,7 @@ func (h *History) Redacted(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := inQuotes.ReplaceAllStringFunc(err.Error(), func(quoted string) string {
+	text := inQuotes().ReplaceAllStringFunc(err.Error(), func(quoted string) string {
 		at, bad := strconv.Unquote(quoted)
 		if bad != nil || !path.IsAbs(at) || h.look([]string{at}) == nil && h.may(api.SightName, at) {
 			return quoted
@@ -95,7 +96,7 @@ func (h *History) Redacted(err error) error {
 	return &redacted{text, err}
 }
 
-var inQuotes = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+var inQuotes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"(?:[^"\\]|\\.)*"`) })
 
 type redacted struct {
 	text string

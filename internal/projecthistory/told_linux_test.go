@@ -3,7 +3,9 @@ package projecthistory
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +17,7 @@ import (
 // shows is a history told by a workspace that shows some paths, and counts what it is asked.
 func shows(sights map[string]api.Sight, asked *[]string) *History {
 	h := &History{}
-	h.TellAs(func(paths []string) ([]api.Sight, error) {
+	h.SeenBy(func(paths []string) ([]api.Sight, error) {
 		*asked = append(*asked, paths...)
 		out := make([]api.Sight, len(paths))
 		for i, at := range paths {
@@ -51,7 +53,7 @@ func TestUnnamedWithoutAnAnswer(t *testing.T) {
 		"too few answers": func([]string) ([]api.Sight, error) { return []api.Sight{api.SightRead}, nil },
 	} {
 		h := &History{}
-		h.TellAs(ask)
+		h.SeenBy(ask)
 		got, err := h.Unnamed([]string{"/a", "/b"})
 		if err == nil || !got["/a"] || !got["/b"] {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -111,6 +113,38 @@ func TestExportedPath(t *testing.T) {
 		if got := exportedPath("/p", name); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestLookingLeavesNothing: to look for the history of a project of which nothing is kept leaves the
+// state directory as it was.
+func TestLookingLeavesNothing(t *testing.T) {
+	home, project := t.TempDir(), t.TempDir()
+	request := Request{Cwd: project, Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}}
+	state, err := statedir.Open(home + "/.local/state/carrel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := func() (list []string) {
+		err := filepath.WalkDir(state.Root(), func(path string, _ os.DirEntry, err error) error {
+			list = append(list, path)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	before := tree()
+	for _, open := range []func(Request) (*History, error){Find, Open} {
+		h, err := open(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Close()
+	}
+	if after := tree(); !slices.Equal(after, before) {
+		t.Errorf("there is %q, and there was %q", after, before)
 	}
 }
 

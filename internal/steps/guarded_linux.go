@@ -63,26 +63,26 @@ func (l *ledger) clear() {
 }
 
 // guarded holds a change to the bounds of its run. The lock of the gate is held.
-func (k *Recorder) guarded(ch *broker.Change, c *history.Change) error {
-	if err := k.termed(ch); err != nil {
+func (l *line) guarded(ch *broker.Change, c *history.Change) error {
+	if err := l.termed(ch); err != nil {
 		return err
 	}
-	if at, why := k.bounds.alwaysAsked(ch); at != "" {
-		if err := k.guard.ask(ch, at, "safeguards.always_ask: "+why); err != nil {
+	if at, why := l.bounds.alwaysAsked(ch); at != "" {
+		if err := l.guard.ask(ch, at, "safeguards.always_ask: "+why); err != nil {
 			return err
 		}
 	}
 	if !c.Destroys {
 		return nil
 	}
-	others := k.kin.beside(k)
-	k.mu.Lock()
-	why := k.bounds.passed(k.writer.Tally().Plus(others).Plus(k.past.sum(time.Now())))
-	first, refused, step := k.told != k.step, k.refused == k.step, k.step
+	others := l.kin.beside(l)
+	l.mu.Lock()
+	why := l.bounds.passed(l.writer.Tally().Plus(others).Plus(l.past.sum(time.Now())))
+	first, refused, step := l.told != l.step, l.refused == l.step, l.step
 	if why != "" {
-		k.told = k.step
+		l.told = l.step
 	}
-	k.mu.Unlock()
+	l.mu.Unlock()
 	switch {
 	case why == "":
 		return nil
@@ -90,25 +90,25 @@ func (k *Recorder) guarded(ch *broker.Change, c *history.Change) error {
 		return &heldError{path: ch.Path, why: why + ", and no more was allowed in this step"}
 	case !first:
 		return nil // the step has been spoken of
-	case !k.bounds.ask:
-		k.guard.tell(fmt.Sprintf("step %d: %s; nothing was stopped", step, why))
+	case !l.bounds.ask:
+		l.guard.tell(fmt.Sprintf("step %d: %s; nothing was stopped", step, why))
 		return nil
 	}
-	err := k.guard.ask(ch, ch.Path, why)
+	err := l.guard.ask(ch, ch.Path, why)
 	if err != nil {
-		k.mu.Lock()
-		k.refused = step
-		k.mu.Unlock()
+		l.mu.Lock()
+		l.refused = step
+		l.mu.Unlock()
 	}
 	return err
 }
 
 // counted takes over what a step that ends has destroyed. What somebody was told
 // of, or allowed, begins anew; the lock is held.
-func (k *Recorder) counted() {
-	if k.told == k.step && k.refused != k.step {
-		k.past.clear()
+func (l *line) counted() {
+	if l.told == l.step && l.refused != l.step {
+		l.past.clear()
 		return
 	}
-	k.past.add(k.writer.Tally(), time.Now())
+	l.past.add(l.writer.Tally(), time.Now())
 }

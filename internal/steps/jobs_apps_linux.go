@@ -1,11 +1,8 @@
 package steps
 
 import (
-	"errors"
-
 	"carrel/internal/history"
 	"carrel/internal/history/journal"
-	"carrel/internal/inside"
 	"carrel/internal/processes"
 )
 
@@ -41,14 +38,11 @@ func (k *Recorder) StartApp(id string, label uint64, argv []string, name string,
 	return one
 }
 
-// newLine makes the keeper of a job.
-func (j *jobs) newLine(begin journal.Begin) *Recorder {
-	run := j.run
-	return &Recorder{dir: run.dir, audited: run.audited, noted: run.noted, ignored: run.ignored, granted: run.granted, roots: run.roots, limits: run.limits, kin: j, making: run.making, past: run.past, guard: run.guard, bounds: run.bounds, terms: run.terms, run: begin}
-}
+// newLine makes the line of a job.
+func (j *jobs) newLine(begin journal.Begin) *line { return &line{common: j.run.common, run: begin} }
 
 // EndApp ends the job of an app of which no process is left, and gives its steps. Who asks
-// for its keeper from now on gets the run's.
+// for its line from now on gets the run's.
 func (k *Recorder) EndApp(one *Job, exit int) ([]uint64, error) {
 	if one == nil {
 		return nil, nil
@@ -81,20 +75,16 @@ func (one *Job) Steps() []uint64 {
 	return append([]uint64(nil), one.line.all...)
 }
 
-// lineOf gives the keeper that a process inside writes to.
-func (j *jobs) lineOf(pid int) *Recorder {
-	if j.epoch.Load() == 0 || pid <= 0 {
-		return j.run
+// lineOf gives the line that a program inside writes to.
+func (j *jobs) lineOf(by Marker) *line {
+	switch {
+	case j.epoch.Load() == 0:
+	case by.Label != 0:
+		return j.lineOfLabel(by.Label)
+	case by.PID > 0:
+		return j.lineOfThread(by.PID)
 	}
-	return j.keeperOf(pid)
-}
-
-// Mark begins or ends a step of the program that says so.
-func (k *Recorder) Mark(begin bool, caller int, m inside.Mark) error {
-	if k == nil {
-		return errors.New("this run keeps no history")
-	}
-	return k.jobs.lineOf(caller).markLine(begin, caller, m)
+	return &j.run.line
 }
 
 // busyApp says whether an app runs a tool: something that was started in the last
@@ -106,4 +96,39 @@ func (j *jobs) busyApp(one *Job) bool {
 		}
 	}
 	return false
+}
+
+// Lend makes the changes of what has a label those of a process inside.
+func (k *Recorder) Lend(label uint64, caller int) {
+	if k == nil {
+		return
+	}
+	j := k.jobs
+	if j.epoch.Load() == 0 || caller <= 0 {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c, known := j.callers[caller]
+	if !known || !c.alive() {
+		c = j.recall(caller, c)
+	}
+	if c.job == nil {
+		return
+	}
+	if j.lent == nil {
+		j.lent = make(map[uint64]*Job)
+	}
+	j.lent[label] = c.job
+}
+
+// GiveBack ends that.
+func (k *Recorder) GiveBack(label uint64) {
+	if k == nil {
+		return
+	}
+	j := k.jobs
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.lent, label)
 }

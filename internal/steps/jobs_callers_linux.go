@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"strconv"
 
+	"carrel/internal/broker"
 	"carrel/internal/history"
 	"carrel/internal/processes"
 	"carrel/internal/sandbox"
@@ -18,19 +20,37 @@ import (
 // belongs to. One that has lost its parents is known by what it was when they were
 // still there, or by its session or process group, where these are the job's own.
 
-// keeperOf gives the keeper of a thread that waits for its change.
-func (j *jobs) keeperOf(tid int) *Recorder {
+// lineOfChange gives the line of what asks for a change.
+func (j *jobs) lineOfChange(ch *broker.Change) *line {
+	if ch.Label == 0 {
+		return j.lineOfThread(int(ch.TID))
+	}
+	return j.lineOfLabel(ch.Label)
+}
+
+// lineOfLabel gives the line of a command in a machine.
+func (j *jobs) lineOfLabel(label uint64) *line {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if one := j.apps[label]; one != nil {
+		return one.line
+	}
+	return &j.run.line
+}
+
+// lineOfThread gives the line of a thread that waits for its change.
+func (j *jobs) lineOfThread(tid int) *line {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.list) == 0 {
-		return j.run
+		return &j.run.line
 	}
 	c, known := j.callers[tid]
 	if !known || !c.alive() {
 		c = j.recall(tid, c)
 	}
 	if c.job == nil {
-		return j.run
+		return &j.run.line
 	}
 	return c.job.line
 }
@@ -213,17 +233,6 @@ func (c carried) keep() (err error) {
 	return err
 }
 
-// carry keeps files for the open step, in which nothing may happen for long.
-func (k *Recorder) carry(files []history.Written) error {
-	k.gate.RLock()
-	defer k.gate.RUnlock()
-	err := k.begun(false)
-	if err == nil {
-		err = k.writer.Keep(files)
-	}
-	return err
-}
-
 // file is one that a process has open.
 type file struct{ dev, ino uint64 }
 
@@ -257,7 +266,12 @@ func mappedBy(maps string) (out []file) {
 		return nil
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	return mappedIn(f)
+}
+
+// mappedIn reads that from a list of mappings, as proc_pid_maps(5) has it.
+func mappedIn(list io.Reader) (out []file) {
+	for lines := bufio.NewScanner(list); lines.Scan(); {
 		words := bytes.Fields(lines.Bytes()) // range, rights, offset, device, inode, path
 		if len(words) < 5 || len(words[1]) != 4 || words[1][1] != 'w' || words[1][3] != 's' {
 			continue

@@ -43,7 +43,7 @@ type jobs struct {
 type Job struct {
 	processes.Process // the one that it is called after
 	argv              []string
-	line              *Recorder
+	line              *line
 	label             uint64 // of an app; 0 for what has outlived a step
 	whole             bool   // all that it does is one step
 }
@@ -76,34 +76,34 @@ func newJobs(run *Recorder, stage int) *jobs {
 	return &jobs{run: run, stage: stage, callers: make(map[int]caller), added: make(chan struct{}, 1)}
 }
 
-// enter gives the keeper that a change belongs to, until leave is called. Jobs
+// enter gives the line that a change belongs to, until leave is called. Jobs
 // begin and end while nobody is in between, and a step of the run ends then: what
 // is about to be changed belongs to one of both sides.
 func (j *jobs) enter(ch *broker.Change) *underWay {
 	j.run.gate.RLock()
-	k := j.run
+	l := &j.run.line
 	if j.epoch.Load() != 0 {
-		if k = j.keeperOf(int(ch.TID)); k != j.run {
-			if k.gate.RLock(); k.closed { // its app has ended meanwhile
-				k.gate.RUnlock()
-				k = j.run
+		if l = j.lineOfChange(ch); l != &j.run.line {
+			if l.gate.RLock(); l.closed { // its app has ended meanwhile
+				l.gate.RUnlock()
+				l = &j.run.line
 			}
 		}
 	}
-	u := &underWay{keeper: k}
+	u := &underWay{line: l}
 	ch.Memo = u
 	return u
 }
 
 // underWay is what is known of a change until its outcome is.
 type underWay struct {
-	keeper *Recorder
+	line   *line
 	change history.Change
 }
 
-func (j *jobs) leave(k *Recorder) {
-	if k != j.run {
-		k.gate.RUnlock()
+func (j *jobs) leave(l *line) {
+	if l != &j.run.line {
+		l.gate.RUnlock()
 	}
 	j.run.gate.RUnlock()
 }
@@ -114,16 +114,15 @@ func stepInto(ch *broker.Change) uint64 {
 	if !ok {
 		return 0
 	}
-	k := u.keeper
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.step
+	u.line.mu.Lock()
+	defer u.line.mu.Unlock()
+	return u.line.step
 }
 
 // appOf gives the id of the app that a change is made by, "" for none.
 func appOf(ch *broker.Change) string {
 	if u, ok := ch.Memo.(*underWay); ok {
-		return u.keeper.app
+		return u.line.app
 	}
 	return ""
 }
@@ -288,21 +287,6 @@ func (j *jobs) watch() {
 	}
 }
 
-// rest ends a burst of a job. Where that would mean to copy much for the step that
-// follows, again for each burst, the step goes on: a log that is kept open.
-func (k *Recorder) rest() {
-	k.gate.RLock()
-	few := k.writer == nil || k.writer.WrittenBytes() <= maxCarried
-	k.gate.RUnlock()
-	if few {
-		k.cut(nil)
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.fresh = false // until the next change
-}
-
 // refresh looks who belongs to which job while their parents can still be seen,
 // and ends the jobs of which no process is left.
 func (j *jobs) refresh() {
@@ -363,33 +347,23 @@ func (j *jobs) gone(inside processes.Tree, epoch uint32) []*Job {
 	return gone
 }
 
-// beside is what the open steps of all but one keeper have destroyed.
-func (j *jobs) beside(k *Recorder) (t history.Tally) {
+// beside is what the open steps of all but one line have destroyed.
+func (j *jobs) beside(l *line) (t history.Tally) {
 	if j.epoch.Load() == 0 {
 		return t
 	}
 	j.mu.Lock()
 	list := slices.Clone(j.list)
 	j.mu.Unlock()
-	if k != j.run {
+	if l != &j.run.line {
 		t = j.run.tally()
 	}
 	for _, one := range list {
-		if one.line != k {
+		if one.line != l {
 			t = t.Plus(one.line.tally())
 		}
 	}
 	return t
-}
-
-// tally is what the open step has destroyed.
-func (k *Recorder) tally() history.Tally {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.step == 0 {
-		return history.Tally{}
-	}
-	return k.writer.Tally()
 }
 
 // finish closes what a job has written, and gives its steps.

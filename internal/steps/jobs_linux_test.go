@@ -157,17 +157,17 @@ func TestCallers(t *testing.T) {
 	child, _ := processes.Read(cmd.Process.Pid)
 	run := &Recorder{}
 	j := newJobs(run, 1)
-	enter := func(tid int) *Recorder {
+	enter := func(tid int) *line {
 		ch := &broker.Change{TID: uint32(tid)}
 		u := j.enter(ch)
-		k := u.keeper
-		j.leave(k)
+		l := u.line
+		j.leave(l)
 		if ch.Memo != u {
-			t.Error("the change does not know its keeper")
+			t.Error("the change does not know its line")
 		}
-		return k
+		return l
 	}
-	if enter(child.PID) != run {
+	if enter(child.PID) != &run.line {
 		t.Error("without jobs")
 	}
 	j.mu.Lock()
@@ -198,10 +198,10 @@ func TestCallers(t *testing.T) {
 	j.forget(func(int, caller) bool { return true })
 	j.callers = map[int]caller{child.PID: {start: child.Start - 1, job: one}}
 	j.mu.Unlock()
-	if enter(child.PID) != run {
+	if enter(child.PID) != &run.line {
 		t.Error("the number was another's before, and is taken for that")
 	}
-	if enter(1<<22+1) != run {
+	if enter(1<<22+1) != &run.line {
 		t.Error("nobody")
 	}
 	if enter(child.PID); j.open != 1 {
@@ -209,7 +209,7 @@ func TestCallers(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if enter(child.PID) != run || len(j.callers) != 0 || j.open != 0 {
+	if enter(child.PID) != &run.line || len(j.callers) != 0 || j.open != 0 {
 		t.Errorf("a process that has gone is remembered: %v, %d", j.callers, j.open)
 	}
 }
@@ -225,7 +225,7 @@ func BenchmarkCaller(b *testing.B) {
 				j.epoch.Add(1)
 			}
 			for b.Loop() {
-				j.leave(j.enter(&broker.Change{TID: uint32(self.PID)}).keeper)
+				j.leave(j.enter(&broker.Change{TID: uint32(self.PID)}).line)
 			}
 		})
 	}
@@ -250,14 +250,14 @@ func TestJobsComeAndGo(t *testing.T) {
 				default:
 				}
 				ch := &broker.Change{TID: uint32(self.PID)}
-				k := j.enter(ch).keeper
-				if k != run {
+				l := j.enter(ch).line
+				if l != &run.line {
 					inJobs.Add(1)
-					if k.over != nil {
+					if l.app != "" {
 						t.Error("a change in a job that is over")
 					}
 				}
-				j.leave(k)
+				j.leave(l)
 			}
 		})
 	}
@@ -272,7 +272,7 @@ func TestJobsComeAndGo(t *testing.T) {
 		run.gate.Unlock()
 		for _, one := range gone {
 			one.line.gate.Lock()
-			one.line.over = make(chan struct{})
+			one.line.app = "over"
 			one.line.gate.Unlock()
 			_, _ = j.finish(one, 0)
 		}

@@ -1,6 +1,11 @@
 package steps
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
 	"carrel/internal/api"
 	"carrel/internal/changelog"
 	"carrel/internal/config"
@@ -8,11 +13,6 @@ import (
 	"carrel/internal/history"
 	"carrel/internal/history/journal"
 	"carrel/internal/policy"
-	"errors"
-	"fmt"
-	"os"
-	"strings"
-	"sync"
 )
 
 // Options are what the steps of one run need.
@@ -59,14 +59,16 @@ func Open(o Options) (*Recorder, error) {
 		}
 		o.Used()
 	}
-	k := &Recorder{dir: o.Dir, audited: o.Audit, noted: o.Begun, records: o.Records, total: o.Total, store: store, roots: o.Roots, bursts: o.Bursts, over: make(chan struct{}), ignored: ignored,
-		Changed: make(chan struct{}, 1), stirred: make(chan struct{}, 1), making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, terms: new(terms), limits: o.Limits, run: o.Run}
+	c := &common{dir: o.Dir, noted: o.Begun, roots: o.Roots, limits: o.Limits, ignored: ignored, audited: o.Audit,
+		guard: newSafeguard(limits.within), bounds: limits}
 	if o.Granted {
-		k.granted = new(history.Granted)
+		c.granted = new(history.Granted)
 	}
+	k := &Recorder{line: line{common: c, run: o.Run, store: store}, records: o.Records, total: o.Total,
+		over: make(chan struct{}), Changed: make(chan struct{}, 1), stirred: make(chan struct{}, 1)}
 	k.jobs = newJobs(k, o.Stage)
 	k.kin = k.jobs
-	if k.bursts {
+	if o.Bursts {
 		k.done.Go(k.watch)
 	}
 	return k, nil

@@ -2,7 +2,6 @@ package steps
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -160,21 +159,3 @@ func (g *safeguard) tell(text string) {
 
 // maxNotes bounds what one run is told at its end.
 const maxNotes = 20
-
-// Interrupt answers no to whatever is asked until flush has returned.
-func (k *Recorder) Interrupt(flush func()) { k.guard.interrupt(flush) }
-
-// Deny tells refuse of a change that was held and not allowed.
-func (k *Recorder) Deny(ch *broker.Change, err error, refuse broker.Refused) {
-	if k == nil {
-		return
-	}
-	var held *heldError
-	if errors.As(err, &held) && held.owner {
-		refuse(ch, broker.Verdict{Rule: ruleHeld + " (" + held.why + ")", Source: "the workspace's owner", Hint: "whoever has started the workspace answers, or raises its threshold"})
-		return
-	}
-	if errors.As(err, &held) {
-		refuse(ch, broker.Verdict{Rule: ruleHeld + " (" + held.why + ")", Source: "default", Hint: "`carrel approvals --follow` while it runs, and approve"})
-	}
-}

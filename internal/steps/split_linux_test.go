@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +14,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// testRecorder gives the recorder of a run that has done nothing yet, in a new directory.
+func testRecorder(t *testing.T) (*Recorder, string) {
+	t.Helper()
+	root := t.TempDir()
+	c := &common{dir: t.TempDir() + "/history", noted: func() {}, roots: []string{root}, guard: newSafeguard(time.Second)}
+	k := &Recorder{line: line{common: c, run: journal.Begin{Kind: journal.StepRun, Run: "run"}}, over: make(chan struct{})}
+	k.jobs = newJobs(k, 1)
+	k.kin = k.jobs
+	return k, root
+}
+
+// makeFile has a recorder record that a file is made, and makes it.
+func makeFile(k *Recorder, root, name string) error {
+	ch := &broker.Change{Op: broker.OpCreate, Path: root + "/" + name, Dir: -1, ToDir: -1, Name: name}
+	if err := k.Before(ch); err != nil {
+		return err
+	}
+	err := os.WriteFile(ch.Path, nil, 0o600)
+	k.After(ch, err)
+	return err
+}
+
 // TestStepsAreBounded: a step that has become too large to be kept in memory goes on
 // as another one; as long as it cannot, since somebody waits for an answer, nothing
 // more is changed.
@@ -22,22 +43,11 @@ func TestStepsAreBounded(t *testing.T) {
 	was := maxStepHeld
 	defer func() { maxStepHeld = was }()
 	maxStepHeld = 100_000
-	root := t.TempDir()
-	k := &Recorder{dir: t.TempDir() + "/history", noted: func() {}, roots: []string{root}, making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(time.Second), over: make(chan struct{}),
-		run: journal.Begin{Kind: journal.StepRun, Run: "run"}}
-	k.jobs = newJobs(k, 1)
-	k.kin = k.jobs
+	k, root := testRecorder(t)
 	next := 0
 	create := func() error {
 		next++
-		name := fmt.Sprintf("f%d", next)
-		ch := &broker.Change{Op: broker.OpCreate, Path: root + "/" + name, Dir: -1, ToDir: -1, Name: name}
-		if err := k.Before(ch); err != nil {
-			return err
-		}
-		err := os.WriteFile(ch.Path, nil, 0o600)
-		k.After(ch, err)
-		return err
+		return makeFile(k, root, fmt.Sprintf("f%d", next))
 	}
 	for range 1000 {
 		if err := create(); err != nil {

@@ -45,13 +45,10 @@ func (t *terms) limits(usual history.Limits) history.Limits {
 	return usual
 }
 
-// SetTerms takes the owner's terms, for all that is changed from now on.
-func (k *Recorder) SetTerms(t *api.Terms) { k.terms.now.Store(t) }
-
-// owed is what a command has done of what the owner counts. Where its steps end is up to
+// termCount is what a command has done of what the owner counts. Where its steps end is up to
 // the command, and does not begin the count anew; that it has counted nothing for a while
 // does, so that one that runs for days is asked about again.
-type owed struct {
+type termCount struct {
 	mu      sync.Mutex
 	last    time.Time
 	removed int64
@@ -67,12 +64,12 @@ const (
 )
 
 // termed holds a change to the owner's terms. The lock of the gate is held.
-func (k *Recorder) termed(ch *broker.Change) error {
-	now := k.terms.get()
+func (l *line) termed(ch *broker.Change) error {
+	now := l.terms.get()
 	if now == nil || now.Deletes == 0 && now.Overwrites == 0 && !now.Replaces {
 		return nil
 	}
-	term, why, no := k.owed.count(ch, now, time.Now())
+	term, why, no := l.perTerm.count(ch, now, time.Now())
 	if no {
 		return &heldError{path: ch.Path, why: "the workspace's owner refused what this command did, and it does no more", owner: true}
 	}
@@ -83,9 +80,9 @@ func (k *Recorder) termed(ch *broker.Change) error {
 	if now.Within > 0 {
 		within = time.Duration(now.Within) * time.Millisecond
 	}
-	a := api.Approval{Subject: ch.Path, Reason: why, Term: term, Sample: k.owed.shown(term, ch), Hint: "it is the owner's to answer; a person may, too"}
-	q := question{a, within, func() (bool, bool) { return k.owed.answered(term) }, func(yes bool) { k.owed.settle(term, yes) }}
-	if k.guard.granted(ch, q) {
+	a := api.Approval{Subject: ch.Path, Reason: why, Term: term, Sample: l.perTerm.shown(term, ch), Hint: "it is the owner's to answer; a person may, too"}
+	q := question{a, within, func() (bool, bool) { return l.perTerm.answered(term) }, func(yes bool) { l.perTerm.settle(term, yes) }}
+	if l.guard.granted(ch, q) {
 		return nil
 	}
 	return &heldError{path: ch.Path, why: why, owner: true}
@@ -93,7 +90,7 @@ func (k *Recorder) termed(ch *broker.Change) error {
 
 // count adds a change, and says which term holds it, "" for none, and whether the command
 // was refused.
-func (o *owed) count(ch *broker.Change, t *api.Terms, at time.Time) (term, why string, no bool) {
+func (o *termCount) count(ch *broker.Change, t *api.Terms, at time.Time) (term, why string, no bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if at.Sub(o.last) > window && !o.refused {
@@ -156,7 +153,7 @@ func sizeOf(pinned, dir int, name string) int64 {
 }
 
 // shown are the paths that a question tells of.
-func (o *owed) shown(term string, ch *broker.Change) []string {
+func (o *termCount) shown(term string, ch *broker.Change) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	paths := []string{ch.Path}
@@ -176,13 +173,13 @@ func (o *owed) shown(term string, ch *broker.Change) []string {
 
 // answered says what came of a question that another change of the command has asked
 // meanwhile.
-func (o *owed) answered(term string) (yes, known bool) {
+func (o *termCount) answered(term string) (yes, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Contains(o.allowed, term), o.refused || slices.Contains(o.allowed, term)
 }
 
-func (o *owed) settle(term string, yes bool) {
+func (o *termCount) settle(term string, yes bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {

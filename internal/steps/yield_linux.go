@@ -16,7 +16,7 @@ import (
 // Yielded is a history that was let go of: no change can be made until it is taken back.
 type Yielded struct {
 	run   *Recorder
-	lines []*Recorder // of its apps
+	lines []*line // of its apps
 }
 
 // yieldTime is how long a change that is on its way may take: one that waits for a
@@ -59,38 +59,38 @@ func (k *Recorder) Yield(ctx context.Context) (*Yielded, error) {
 }
 
 // lineLetsGo is letGo for an app, which may be ending at this moment.
-func (k *Recorder) lineLetsGo() error {
-	k.gate.Lock()
-	defer k.gate.Unlock()
-	if k.closed {
+func (l *line) lineLetsGo() error {
+	l.gate.Lock()
+	defer l.gate.Unlock()
+	if l.closed {
 		return nil
 	}
 	var written []history.Written
-	if k.writer != nil {
-		written = k.writer.StillWritten()
+	if l.writer != nil {
+		written = l.writer.StillWritten()
 	}
-	return k.letGo(written)
+	return l.letGo(written)
 }
 
 // letGo ends the open step and the segment. written is what can still be written to.
-func (k *Recorder) letGo(written []history.Written) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (l *line) letGo(written []history.Written) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var err error
-	if k.writer != nil {
-		k.kept = append(k.kept, written...)
-		if k.step != 0 {
-			k.counted()
+	if l.writer != nil {
+		l.kept = append(l.kept, written...)
+		if l.step != 0 {
+			l.counted()
 		}
-		k.tellStep("close", k.step)
-		_, err = k.writer.End(0, nil)
-		err = errors.Join(err, k.writer.Sync(), k.writer.Close())
-		k.former = append(k.former, Segment{k.writer.Segment(), k.writer.Lost()})
-		k.writer, k.step = nil, 0
+		l.tellStep("close", l.step)
+		_, err = l.writer.End(0, nil)
+		err = errors.Join(err, l.writer.Sync(), l.writer.Close())
+		l.former = append(l.former, Segment{l.writer.Segment(), l.writer.Lost()})
+		l.writer, l.step = nil, 0
 	}
-	if k.store != nil {
-		k.store.Close()
-		k.store = nil
+	if l.store != nil {
+		l.store.Close()
+		l.store = nil
 	}
 	if err != nil {
 		return fmt.Errorf("closing a step of the history: %w", err)
@@ -112,14 +112,14 @@ func (y *Yielded) Back() error {
 	return err
 }
 
-func (k *Recorder) takeBack() error {
-	files := k.kept
-	if k.kept = nil; len(files) == 0 {
+func (l *line) takeBack() error {
+	files := l.kept
+	if l.kept = nil; len(files) == 0 {
 		return nil
 	}
-	err := k.begun(false)
+	err := l.begun(false)
 	if err == nil {
-		err = k.writer.Keep(files)
+		err = l.writer.Keep(files)
 	}
 	return err
 }

@@ -38,3 +38,35 @@ func TestDiffLines(t *testing.T) {
 		t.Errorf("got\n%q\nwant\n%q", out.String(), want)
 	}
 }
+
+// TestNewAndRemovedFiles: an edit of a file that was not there, or is gone, says so.
+func TestNewAndRemovedFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		was, now []byte
+		want     string
+	}{
+		"new":     {nil, []byte("a\n"), "--- /dev/null\n+++ f\n@@ -0,0 +1 @@\n+a\n"},
+		"removed": {[]byte("a\n"), nil, "--- f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"},
+		"as was":  {[]byte("a\n"), []byte("a\n"), ""},
+	} {
+		if got := FileDiff("f", c.was, c.now); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	for at, want := range map[string]string{"/p/a/b": "a/b", "/pa": "/pa", "/p": "/p", "/q": "/q", "/p/a\nb": `"a\nb"`} {
+		if got := Path("/p", at); got != want {
+			t.Errorf("%s is %s, want %s", at, got, want)
+		}
+	}
+}
+
+// TestTally: each kind of change that there was, and "nothing" for none.
+func TestTally(t *testing.T) {
+	all := Step{Added: 1, Modified: 2, Renamed: 3, Removed: 4, Lost: 5, Edited: 6}
+	if got, want := Tally(all), "1 added, 2 changed, 3 renamed, 4 removed, 5 not kept, 6 edited by others"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Tally(Step{}); got != "nothing" {
+		t.Error(got)
+	}
+}

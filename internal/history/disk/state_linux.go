@@ -10,7 +10,7 @@ import (
 
 const (
 	wanted = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_MNT_ID
-	// WithXattrs asks stateAt for the attributes too.
+	// WithXattrs asks StateAt for the attributes too.
 	WithXattrs = 1
 	// AllXattrs makes it an error if they are more than are kept.
 	AllXattrs = 3
@@ -23,7 +23,7 @@ func StateAt(dir int, name string, with int) (journal.State, error) {
 	return s, err
 }
 
-// MountedAt is stateAt that also says which mount that is on, 0 where it is not
+// MountedAt is StateAt that also says which mount that is on, 0 where it is not
 // known.
 func MountedAt(dir int, name string, with int) (s journal.State, mount uint64, err error) {
 	if err := Try("look"); err != nil {

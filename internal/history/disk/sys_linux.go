@@ -59,7 +59,31 @@ func RenameNew(dir int, name string, to int, as string) error {
 	if err := Try("rename"); err != nil {
 		return err
 	}
-	return unix.Renameat2(dir, name, to, as, unix.RENAME_NOREPLACE)
+	err := unix.Renameat2(dir, name, to, as, unix.RENAME_NOREPLACE)
+	if noFlags(err) {
+		return renameChecked(dir, name, to, as)
+	}
+	return err
+}
+
+// noFlags says that a file system knows no flags of renameat2(2), as those of networks and of
+// sshfs. EINVAL also where a directory would go below itself; then what is done instead says so.
+func noFlags(err error) bool {
+	return err == unix.EINVAL || err == unix.ENOSYS || err == unix.EOPNOTSUPP
+}
+
+// renameChecked looks whether the name is free. What another program puts there in the same
+// moment is replaced.
+func renameChecked(dir int, name string, to int, as string) error {
+	var st unix.Stat_t
+	switch err := unix.Fstatat(to, as, &st, unix.AT_SYMLINK_NOFOLLOW); err {
+	case nil:
+		return unix.EEXIST
+	case unix.ENOENT:
+		return unix.Renameat(dir, name, to, as)
+	default:
+		return err
+	}
 }
 
 // RenameOver renames, in the place of what has the name.
@@ -75,7 +99,31 @@ func Exchange(dir int, name string, with int, as string) error {
 	if err := Try("exchange"); err != nil {
 		return err
 	}
-	return unix.Renameat2(dir, name, with, as, unix.RENAME_EXCHANGE)
+	err := unix.Renameat2(dir, name, with, as, unix.RENAME_EXCHANGE)
+	if noFlags(err) {
+		return exchangeByNames(dir, name, with, as)
+	}
+	return err
+}
+
+// exchangeByNames uses a third name beside the first, which is ours. A file has its place at every
+// moment, by a link; a directory, or what cannot be linked, is away for a moment.
+func exchangeByNames(dir int, name string, with int, as string) error {
+	third := name + ".exchanged"
+	err := unix.Linkat(with, as, dir, third, 0)
+	if err == unix.EPERM || noFlags(err) || err == unix.EMLINK {
+		err = unix.Renameat(with, as, dir, third)
+	}
+	if err != nil {
+		return err
+	}
+	if err := unix.Renameat(dir, name, with, as); err != nil {
+		if unix.Renameat(dir, third, with, as) == nil { // of a link this does nothing
+			_ = unix.Unlinkat(dir, third, 0)
+		}
+		return err
+	}
+	return unix.Renameat(dir, third, dir, name)
 }
 
 // UnlinkAt removes a name.

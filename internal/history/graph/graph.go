@@ -1,14 +1,13 @@
 // Package graph computes what an undo does, from values alone.
 //
-// A history tells of directory entries that lead to nodes, and of nodes that have
-// contents and metadata. Each of these is a [Key]; a step is a list of
-// [Transition]s of keys. Taking steps back means to compose their transitions, to
-// compare the result with what is there now, and to set every key to its first
-// value. A redo takes an undo back: it is the same operation.
+// A history tells of directory entries that lead to nodes, and of nodes that have contents and
+// metadata. Each of these is a [Key]; a step is a list of [Transition]s of keys. Taking steps
+// back means to compose their transitions, to compare the result with what is there, and to set
+// every key to its first value. A redo takes an undo back: it is the same operation.
 //
-// The package makes no system call and knows no path. What is there now is an
-// interface, [Present]; what is to be done comes out as [Op]s in an order in which
-// they can be carried out one by one, and again after a crash.
+// The package makes no system call and knows no path. What is there now is an interface,
+// [Present]; what is to be done comes out as [Op]s. Their order is one in which they can be
+// carried out one by one, and again after a crash.
 //
 // The way through it is [Compose], [Decide], [Decision.Plan], and [Records] for
 // what is written down.

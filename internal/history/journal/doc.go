@@ -1,10 +1,10 @@
 // Package journal is the form in which a history records what steps do.
 //
-// A journal is a file of records, one after the other: each is CBOR in a frame of its
-// length and checksum. A [Record] says that a step begins or ends ([Begin], [End]), what
-// it found at a path before it changed that ([Pre]), what it left there ([Post]), and, of
-// an undo, one [Action] of its plan. A [State] is what there was at a path, an [Object]
-// names the preimage that is kept of it, an [ID] the inode.
+// A journal is a file of records, one after the other: each is CBOR in a frame of its length and
+// checksum. A [Record] says that a step begins or ends ([Begin], [End]). It says what a step
+// found at a path before it changed that ([Pre]), and what it left there ([Post]). Of an undo it
+// says one [Action] of its plan. A [State] is what there was at a path, an [Object] names the
+// preimage that is kept of it, an [ID] the inode.
 //
 // [Encode] and [Reader] are the two ends. What a crash leaves is met by all of this: a
 // record counts if its frame is whole, a reader goes on behind what it cannot read, and

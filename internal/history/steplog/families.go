@@ -41,7 +41,7 @@ func (l *Log) Drop(families []*Family) {
 	l.hide(func(s *Step) bool { return gone[s] })
 }
 
-// Oldest is that of [Removal].
+// Oldest is when the oldest step that is not discarded began, or now where none did.
 func (l *Log) Oldest() time.Time {
 	if len(l.Broken) > 0 {
 		return time.Time{}

@@ -30,7 +30,7 @@ func (s *place) markOpen(segment string) error {
 // BootID is [procfs.BootID]; tests start the machine anew.
 var BootID = procfs.BootID
 
-// bootNumber is bootID in one word; 0 where that is not known.
+// bootNumber is BootID in one word; 0 where that is not known.
 func bootNumber() uint64 {
 	id := BootID()
 	if id == "" {

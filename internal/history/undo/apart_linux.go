@@ -69,7 +69,7 @@ func (u *actor) park(dir int, name string, a *journal.Action) error {
 	return errors.Join(disk.ErrChanged, err, putBack(r, away, dir, name))
 }
 
-// renameAway is renameNew to another directory, also of a directory that its mode
+// renameAway is disk.RenameNew to another directory, also of a directory that its mode
 // keeps from being changed: its ".." is another one then.
 func renameAway(dir int, name string, to int, as string) error {
 	err := disk.RenameNew(dir, name, to, as)

@@ -49,7 +49,26 @@ func (p *present) carry(d *graph.Decision, plan *Plan, fresh func() journal.Obje
 		}
 	}
 	c.note()
+	c.noteUntimed()
 	return p.failed
+}
+
+// noteUntimed notes the directories in which the steps changed names, and not the time: the
+// kernel's clock for files stands still for some milliseconds.
+func (c *carrier) noteUntimed() {
+	c.plan.untimed = make(map[journal.ID]bool)
+	for i := range c.Sets {
+		s := &c.Sets[i]
+		if s.Part == graph.Entry && c.live(s.Node).Kind == journal.Dir && (c.Relations.Nodes[s.Node].Root != "" || len(c.endNames(s.Node)) > 0) {
+			c.plan.untimed[c.live(s.Node).ID] = true
+		}
+	}
+	for _, n := range c.Retimed {
+		delete(c.plan.untimed, c.live(n).ID)
+	}
+	for _, a := range c.Asides { // a name that was not there before
+		delete(c.plan.untimed, c.live(a.To.Dir).ID)
+	}
 }
 
 // now gives the path of an entry at this point of the plan.

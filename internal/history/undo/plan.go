@@ -38,6 +38,7 @@ type Plan struct {
 
 	records writer.PlanRecords
 	parents map[string]journal.State // directories that something is changed in, as they were and where
+	untimed map[journal.ID]bool      // of these, those with the time that they had before the steps
 	skips   bool                     // there are conflicts: with Skip something stays
 }
 

@@ -36,7 +36,7 @@ func (p *looker) anchorsOf(n *relate.Node, x *nodeNow) {
 	}
 }
 
-// stored is [store.Store.Stored], once for each object; a failure is told in the end.
+// stored asks the store, once for each object; a failure is told in the end.
 func (p *looker) stored(o journal.Object) journal.State {
 	if st, known := p.objects[o]; known {
 		return st

@@ -395,8 +395,8 @@ type did struct {
 }
 
 // keepParents notes the directories that a plan changes something in. Those whose
-// names do not change get their times and mode back by actions of their own: what
-// happens to a file in them changes those for a moment.
+// names do not change, or did in no time, get their times and mode back by actions of their
+// own: what happens in them changes those for a moment.
 func (u *undo) keepParents(p *Plan) error {
 	known := make(map[journal.ID]bool)
 	for i := range p.records.Actions {
@@ -419,7 +419,7 @@ func (u *undo) keepParents(p *Plan) error {
 			}
 			p.parents[a.Known.Dir] = st
 		}
-		if st.Kind == journal.Dir && (a.Verb == journal.Swap || a.Verb == journal.Rewrite) && !known[st.ID] {
+		if st.Kind == journal.Dir && (a.Verb == journal.Swap || a.Verb == journal.Rewrite || p.untimed[st.ID]) && !known[st.ID] {
 			last[a.Known.Dir] = i
 		}
 	}

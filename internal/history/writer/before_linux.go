@@ -148,7 +148,7 @@ func (w *Writer) move(c *Change, s, to *slot) error {
 	if c.Copied {
 		return w.copied(s, to)
 	}
-	if err := w.fit(c, s, to); err != nil {
+	if err := w.tree.fit(c, s, to); err != nil {
 		return err
 	}
 	if err := w.name(s, false); err != nil {

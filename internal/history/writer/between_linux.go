@@ -7,10 +7,17 @@ import (
 	"carrel/internal/history/journal"
 )
 
+// strangers finds what other programs have done since the step did something, and keeps what
+// a change would destroy of it.
+type strangers struct {
+	preimages
+	began int64 // when the open step did, in nanoseconds since 1970
+}
+
 // keepBetween keeps what another program has written to a file of the step since that
 // closed it, or has put where the step knows of nothing or left something else, if the
 // change destroys it, or makes it the step's.
-func (w *Writer) keepBetween(c *Change, s, to *slot) error {
+func (w *strangers) keepBetween(c *Change, s, to *slot) error {
 	if s == to {
 		return nil // renamed to itself
 	}
@@ -24,7 +31,7 @@ func (w *Writer) keepBetween(c *Change, s, to *slot) error {
 
 // meets compares what is at a slot with what the step left there. What is known of a file
 // is known by its inode, whatever it is called by now.
-func (w *Writer) meets(s *slot, destroys, moves bool) error {
+func (w *strangers) meets(s *slot, destroys, moves bool) error {
 	s.foreign = false
 	if !destroys && !moves && s.is.grant() == nil {
 		return w.meetsAnotherName(s)
@@ -92,7 +99,7 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 
 // meetsAnotherName looks at a file whose metadata is about to change by a name that the
 // step has not used yet, while it wrote to the file by another.
-func (w *Writer) meetsAnotherName(s *slot) error {
+func (w *strangers) meetsAnotherName(s *slot) error {
 	if w.grants.of == nil {
 		return nil
 	}
@@ -109,7 +116,7 @@ func (w *Writer) meetsAnotherName(s *slot) error {
 
 // brought notes that nothing was at a slot when the step began, as far as that can be
 // known: what is there now was somewhere else.
-func (w *Writer) brought(s *slot) error {
+func (w *strangers) brought(s *slot) error {
 	err := w.pre(nil, s.origin(), s, &journal.State{}, false)
 	if err == nil {
 		s.is, s.kept, s.used = nil, true, true
@@ -118,7 +125,7 @@ func (w *Writer) brought(s *slot) error {
 }
 
 // meetsStranger keeps what another program has put at a slot.
-func (w *Writer) meetsStranger(s *slot, st *journal.State, destroys bool) error {
+func (w *strangers) meetsStranger(s *slot, st *journal.State, destroys bool) error {
 	o := s.other
 	switch {
 	case !destroys:
@@ -157,7 +164,7 @@ func (o *object) judged() bool {
 
 // meetsEdit keeps what another program has written to a file that the step knows, since
 // that left it.
-func (w *Writer) meetsEdit(o *object, s *slot, st *journal.State, destroys bool) error {
+func (w *strangers) meetsEdit(o *object, s *slot, st *journal.State, destroys bool) error {
 	if o == nil {
 		return nil
 	}
@@ -191,7 +198,7 @@ func (w *Writer) meetsEdit(o *object, s *slot, st *journal.State, destroys bool)
 
 // heldIn reports whether a file that the step does not write to by a descriptor is as it
 // left it, or as it was when its content was kept.
-func (w *Writer) heldIn(o *object, st *journal.State) bool {
+func (w *strangers) heldIn(o *object, st *journal.State) bool {
 	was := o.left
 	if was == nil {
 		was = o.found
@@ -199,49 +206,8 @@ func (w *Writer) heldIn(o *object, st *journal.State) bool {
 	return w.isInode(was.ID, st.ID) && was.Size == st.Size && (was.Mtime == st.Mtime || o.timed)
 }
 
-// sameContent reports whether a file has not been written to since it was looked at; names
-// may have come and gone.
-func (w *Writer) sameContent(now, was *journal.State) bool {
-	return now.Kind == was.Kind && w.isInode(now.ID, was.ID) && now.Size == was.Size && now.Mtime == was.Mtime
-}
-
-// inode is what tells one file from another while a step goes on: on an overlay the time
-// of birth is another one once a file of a lower layer was changed.
-func (w *Writer) inode(id journal.ID) journal.ID {
-	if w.layered {
-		id.Birth = 0
-	}
-	return id
-}
-
-// isInode reports whether two are the same inode, as far as both are known.
-func (w *Writer) isInode(a, b journal.ID) bool {
-	if a.Birth == 0 || b.Birth == 0 {
-		a.Birth, b.Birth = 0, 0
-	}
-	return w.inode(a) == w.inode(b)
-}
-
-// knows notes by its inode what an object is.
-func (w *Writer) knows(o *object, id journal.ID) {
-	o.id = id
-	if id != (journal.ID{}) && w.inodes != nil { // nil for a step of a killed writer
-		w.inodes[journal.ID{Dev: id.Dev, Ino: id.Ino}] = o
-	}
-}
-
-// known gives what the step knows of an inode, nil for nothing: a number that the file
-// system has given again is of another one.
-func (w *Writer) known(id journal.ID) *object {
-	o := w.inodes[journal.ID{Dev: id.Dev, Ino: id.Ino}]
-	if o == nil || !w.isInode(o.id, id) {
-		return nil
-	}
-	return o
-}
-
 // remember notes what a change has just made at a slot, and what it left there.
-func (w *Writer) remember(c *Change, s *slot) {
+func (w *strangers) remember(c *Change, s *slot) {
 	dir, name := c.Dir, c.Name
 	if c.To != "" {
 		dir, name = c.ToDir, c.ToName
@@ -268,7 +234,7 @@ func (w *Writer) remember(c *Change, s *slot) {
 // arrived checks that a rename has put what it met at its new name. Where calls of the step
 // race for a name, their ends are told in another order than the kernel made them in. Then
 // the tree cannot say which inode a name has.
-func (w *Writer) arrived(c *Change, foreign bool, s *slot) {
+func (w *strangers) arrived(c *Change, foreign bool, s *slot) {
 	if foreign || s.is == nil || s.is.id == (journal.ID{}) || w.raced {
 		return
 	}
@@ -279,7 +245,7 @@ func (w *Writer) arrived(c *Change, foreign bool, s *slot) {
 }
 
 // refresh looks again at what a call without a descriptor has written to.
-func (w *Writer) refresh(c *Change, s *slot) {
+func (w *strangers) refresh(c *Change, s *slot) {
 	if s.is == nil || s.is.grant() != nil {
 		return
 	}
@@ -314,7 +280,7 @@ func (s *slot) adopt() *object {
 // content that it left: names that came and went, or a write of the same, are no edit.
 // Where the content cannot be compared, its size and the time of its last write decide:
 // the time of change alone is moved by the step's own calls on other names too.
-func (w *Writer) rereads(s *slot, st *journal.State, g *grant) bool {
+func (w *strangers) rereads(s *slot, st *journal.State, g *grant) bool {
 	if st.ID != g.left.ID || st.Size != g.left.Size {
 		return false
 	}
@@ -335,7 +301,7 @@ func (w *Writer) rereads(s *slot, st *journal.State, g *grant) bool {
 	return true
 }
 
-func (w *Writer) storeBetween(o *object, s *slot, st *journal.State) error {
+func (w *strangers) storeBetween(o *object, s *slot, st *journal.State) error {
 	at := s.path()
 	p := &journal.Pre{Path: journal.Bytes(at)}
 	if st.Kind == journal.File && st.Size > 0 {

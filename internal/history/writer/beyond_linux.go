@@ -3,7 +3,6 @@ package writer
 import (
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
-	"carrel/internal/history/steplog"
 )
 
 // A file may have names that no step has met. A step that writes to it by one name,
@@ -11,10 +10,7 @@ import (
 // that the store got has it.
 
 // beyond writes down what the step left in such files.
-func (w *Writer) beyond() error {
-	if w.later != nil {
-		return w.beyondOf(w.later)
-	}
+func (w *closing) beyond() error {
 	for id, g := range w.groups {
 		changed, named, anchor := false, false, uint64(0)
 		for _, m := range g.members {
@@ -32,32 +28,9 @@ func (w *Writer) beyond() error {
 	return nil
 }
 
-// beyondOf is beyond for a step whose writer was killed.
-func (w *Writer) beyondOf(st *steplog.Step) error {
-	named := make(map[journal.ID]bool)
-	for _, s := range w.byOrigin() {
-		if now, err := w.look(s); err == nil {
-			named[now.ID] = true
-		}
-	}
-	told := make(map[journal.ID]bool)
-	for i := range st.Pres() {
-		p := &st.Pres()[i]
-		id := p.State.ID
-		if p.Inode.Segment != w.segment || named[id] || told[id] {
-			continue
-		}
-		told[id] = true
-		if err := w.writeBeyond(p.Path, id, p.Inode.Number, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // writeBeyond looks at a file by its link; by is what is known of how the step wrote to it,
 // nil for nothing.
-func (w *Writer) writeBeyond(path journal.Bytes, id journal.ID, anchor uint64, by *grant) error {
+func (w *closing) writeBeyond(path journal.Bytes, id journal.ID, anchor uint64, by *grant) error {
 	st, err := disk.StateAt(w.objects, journal.ObjectName(anchor), disk.WithXattrs)
 	if err != nil || st.ID != id {
 		return err

@@ -3,11 +3,11 @@ package writer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
-	"carrel/internal/history/store"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,12 +48,13 @@ func (w *Writer) end(exit int) (uint64, error) {
 		return 0, nil
 	}
 	w.seen = time.Time{}
-	err := w.strays()
+	c := closing{knowledge: &w.knowledge, granted: w.granted, left: w.left, sums: sums{roots: w.roots}}
+	err := c.strays(c.strayed())
 	if err == nil {
-		err = w.post()
+		err = c.post()
 	}
 	if err == nil {
-		err = w.beyond()
+		err = c.beyond()
 	}
 	if err == nil {
 		err = w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Exit: exit}})
@@ -68,20 +69,25 @@ func (w *Writer) end(exit int) (uint64, error) {
 	return 0, nil
 }
 
-// slack is how long after its last record a killed writer's changes are still
-// taken for its own.
-const slack = time.Second
+// closing looks at what a step has touched and writes down what it left, once all its
+// changes are over.
+type closing struct {
+	*knowledge
+	granted *Granted                // nil: no program opens unseen what a step before opened for writing
+	left    map[string]journal.Post // by the step, of files that a process still writes to
+	sums    sums
+}
 
 // post writes down what the step left.
-func (w *Writer) post() error {
+func (w *closing) post() error {
 	var err error
 	in := disk.DirWalk{Roots: w.roots, Open: func(path string) (int, string, error) { return disk.ParentIn(w.roots, path) }}
 	defer in.Close()
 	w.tree.each(func(s *slot) {
-		if err != nil || !(s.used && s.dir != nil || s.is != nil && s.is.meta) {
+		if err != nil || !s.noted() {
 			return
 		}
-		if w.later == nil && !s.changed() && !stirred(s, &in) {
+		if !s.changed() && !stirred(s, &in) {
 			err = w.withdraw(s)
 		} else {
 			err = w.postOf(s, &in)
@@ -90,13 +96,10 @@ func (w *Writer) post() error {
 	return err
 }
 
-func (w *Writer) postOf(s *slot, in *disk.DirWalk) error {
+func (w *closing) postOf(s *slot, in *disk.DirWalk) error {
 	at := s.path()
 	if at == "" {
 		return nil
-	}
-	if w.later != nil {
-		return w.postLater(s, at)
 	}
 	st, err := lookThrough(in, at)
 	if errors.Is(err, unix.EXDEV) {
@@ -112,44 +115,7 @@ func (w *Writer) postOf(s *slot, in *disk.DirWalk) error {
 	return w.writePost(s, w.leftAt(s, at, st))
 }
 
-// postLater is postOf for a step whose writer was killed. Steps may have been made
-// since; then it left what they found.
-func (w *Writer) postLater(s *slot, at string) error {
-	if _, ok := w.later.PostOf(at); ok {
-		return w.postAgain(s, at) // seen when the step ended
-	}
-	st, now, found := w.others.LeftBy(w.later, at)
-	if !found {
-		var err error
-		if st, err = disk.LookIn(w.roots, now); err != nil {
-			return err
-		}
-	}
-	if void, err := w.voidLater(s, &st); void || err != nil {
-		return err
-	}
-	return w.writePost(s, &journal.Post{Path: journal.Bytes(at), State: st, Uncertain: st.Kind != journal.Absent && st.Ctime > w.last+int64(slack) && !w.ours[st.ID]})
-}
-
-// postAgain corrects what was seen when a step was about to end, if a loss of power
-// has put back what the step had found.
-func (w *Writer) postAgain(s *slot, at string) error {
-	was, ok := w.later.PreOf(at)
-	left, _ := w.later.PostOf(at)
-	if !ok {
-		was = journal.Pre{}
-	}
-	now, err := disk.LookIn(w.roots, at)
-	if err != nil || journal.AsLeft(&now, &left.State) {
-		return err
-	}
-	if back := journal.Same(&now, &was.State) && !journal.Same(&now, &left.State); !back && !journal.AsLeft(&now, &was.State) {
-		return nil
-	}
-	return w.writePost(s, &journal.Post{Path: journal.Bytes(at), State: now})
-}
-
-func (w *Writer) writePost(s *slot, p *journal.Post) error {
+func (w *closing) writePost(s *slot, p *journal.Post) error {
 	st := p.State
 	if s.is != nil && s.is.opened && st.Kind == journal.File {
 		w.granted.add(st.ID)
@@ -186,22 +152,6 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// seal closes the journal for good.
-func (w *Writer) seal() error {
-	file := w.file
-	w.file = nil
-	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return errors.Join(err, w.log.Close())
-	}
-	defer unix.Close(fd)
-	err = w.log.Close()
-	if err == nil {
-		store.Seal(fd)
-	}
-	return err
-}
-
 // lookThrough is look when no change is on its way.
 func lookThrough(in *disk.DirWalk, at string) (st journal.State, err error) {
 	dir, name, err := in.Parent(at)
@@ -215,4 +165,118 @@ func lookThrough(in *disk.DirWalk, at string) (st journal.State, err error) {
 		return st, fmt.Errorf("looking at %q: %w", at, err)
 	}
 	return st, nil
+}
+
+// byTheStep gives what the calls of the step have left at a slot, of which now is what
+// is there at the end: another program may have put that there meanwhile.
+func (w *closing) byTheStep(s *slot, now journal.State) journal.State {
+	o := s.is
+	if o == nil {
+		return journal.State{}
+	}
+	if known := w.known(now.ID); o.id == (journal.ID{}) || w.isInode(o.id, now.ID) || known != nil && known.origin == "" {
+		return now
+	}
+	switch g := o.grant(); { // it was replaced or removed
+	case g.closed():
+		return g.left
+	case g != nil && g.seen != nil:
+		return *g.seen
+	case g != nil && g.made != nil:
+		return unseen(g.made)
+	}
+	for _, known := range []*object{o, w.known(o.id)} {
+		switch {
+		case known == nil:
+		case known.left != nil:
+			return *known.left
+		case known.found != nil && o.grant() != nil:
+			return unseen(known.found)
+		case known.found != nil:
+			return *known.found
+		}
+	}
+	return now
+}
+
+// leftAt gives what the step left at a slot, of which st is what is there at the end.
+func (w *closing) leftAt(s *slot, at string, st journal.State) *journal.Post {
+	p := &journal.Post{Path: journal.Bytes(at), State: st}
+	var g *grant
+	if s.is != nil {
+		g = s.is.grant()
+	}
+	if found := w.unwritten(s, &st); found != nil {
+		p.Unwritten = true
+		if w.editedSince(s, &st, found) {
+			p.State.Size, p.State.Mtime, p.State.Ctime, p.State.Sum = found.Size, found.Mtime, found.Ctime, found.Sum
+			return p
+		}
+	}
+	switch {
+	case g.closed() && !disk.Unmoved(&st, &g.left) && !w.onlyNamesDiffer(at, &st, &g.left):
+		p.State = g.leftWith(&st)
+		return p
+	case g.closed() && g.tick && len(g.left.Sum) > 0:
+		if w.sums.add(at, &p.State); p.State.Sum != g.left.Sum { // only the content tells the two apart
+			p.State, p.State.Ctime = g.leftWith(&st), 0
+		}
+		return p
+	case g.closed():
+		p.State.Sum = g.left.Sum
+	case g != nil:
+		p.Late = st.Kind == journal.File && (g.late || g.seen != nil)
+	case st.Kind == journal.File && s.is != nil && s.is.left != nil && w.isInode(s.is.left.ID, st.ID) && !w.sameContent(&st, s.is.left):
+		xattrs, unread := st.Xattrs, st.Unread
+		p.State = *s.is.left
+		p.State.Xattrs, p.State.Unread = xattrs, unread
+		return p
+	}
+	if len(p.State.Sum) == 0 {
+		w.sums.add(at, &p.State)
+	}
+	return p
+}
+
+// unwritten gives the state in which the step found the file that is at a slot, nil where
+// the step may have written to it.
+func (w *closing) unwritten(s *slot, st *journal.State) *journal.State {
+	o, g := s.is, w.groups[st.ID]
+	wrote := func(o *object) bool { return o.grant() != nil || o.written }
+	switch {
+	case st.Kind != journal.File || o == nil || wrote(o):
+		return nil
+	case g == nil && (o.origin == "" || o.found == nil || o.found.ID != st.ID):
+		return nil
+	case g == nil:
+		return o.found
+	case len(g.members) == 0 || g.written || slices.ContainsFunc(g.members, wrote):
+		return nil
+	}
+	return &g.state
+}
+
+// editedSince reports whether another program has written to a file that the step found
+// with a state, and did not write to.
+func (w *closing) editedSince(s *slot, st, found *journal.State) bool {
+	touched := s.is.touched
+	if g := w.groups[st.ID]; g != nil {
+		touched = touched || g.touched
+	}
+	return st.Size != found.Size || st.Mtime != found.Mtime && !touched
+}
+
+// onlyNamesDiffer reports whether a file is as the step left it but for the time of change,
+// which is another one since the step took away the name that it knew the file by. The
+// store may have a link instead, so their number says nothing.
+func (w *closing) onlyNamesDiffer(at string, now, left *journal.State) bool {
+	if now.ID != left.ID || !w.sameContent(now, left) {
+		return false
+	}
+	if len(left.Sum) == 0 {
+		return true
+	}
+	seen := *now
+	w.sums.add(at, &seen)
+	return seen.Sum == left.Sum
 }

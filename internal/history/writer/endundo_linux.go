@@ -121,17 +121,6 @@ func (w *UndoWriter) Reserve(n uint64) (after uint64) {
 // LeaveOpen leaves the step as it is: the next command goes on with it.
 func (w *UndoWriter) LeaveOpen() { w.step, w.unfinished = 0, true }
 
-// Conclude ends a step that another writer began, or says of an undo that was ended that
-// nothing is left to be done.
-func (w *Writer) Conclude(step uint64, e journal.End) error {
-	w.step, e.Time = step, time.Now().UnixNano()
-	if err := w.write(&journal.Record{End: &e}); err != nil {
-		return err
-	}
-	w.step = 0
-	return w.syncJournal()
-}
-
 // Again opens an undo that was ended.
 func (w *UndoWriter) Again(number uint64) error {
 	w.mu.Lock()
@@ -151,6 +140,7 @@ func (w *UndoWriter) EndUndo(p *PlanRecords, left []journal.Bytes) error {
 	if err := w.syncTrees(); err != nil {
 		return err
 	}
+	sums := sums{roots: w.roots}
 	for i := range p.Posts {
 		post := &p.Posts[i]
 		at := string(post.Path)
@@ -158,7 +148,7 @@ func (w *UndoWriter) EndUndo(p *PlanRecords, left []journal.Bytes) error {
 		if err != nil {
 			return fmt.Errorf("looking at %q: %w", at, err)
 		}
-		w.sum(at, &st)
+		sums.add(at, &st)
 		if post.State, post.Planned = st, false; st.Kind == journal.Absent {
 			post.Origin, post.As, post.From = "", nil, journal.Object{}
 		}
@@ -187,4 +177,19 @@ func (w *UndoWriter) endBeyond(b *journal.Beyond) error {
 	}
 	b.State = st
 	return w.write(&journal.Record{Beyond: b})
+}
+
+// syncTrees brings what was done in the roots and the store to the disk.
+func (w *UndoWriter) syncTrees() error {
+	done := make(map[uint64]bool)
+	for _, r := range w.roots {
+		if r.FD < 0 || done[r.ID.Dev] {
+			continue
+		}
+		done[r.ID.Dev] = true
+		if err := disk.Reopened(r.FD, disk.SyncAll); err != nil {
+			return err
+		}
+	}
+	return disk.SyncAll(w.store.FD())
 }

@@ -10,8 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// preimages keeps what a change is about to destroy, before it is made.
+type preimages struct {
+	grants
+	granted *Granted                     // nil: no program opens unseen what a step before opened for writing
+	copying map[journal.ID]chan struct{} // files with several names, see copyOf
+	loose   map[journal.ID]int           // pinned: see pinLoose
+	tally   Tally
+}
+
 // wait lets another change finish that keeps the same object.
-func (w *Writer) wait(o *object) {
+func (w *preimages) wait(o *object) {
 	for o.busy != nil {
 		busy := o.busy
 		w.pauses++
@@ -23,7 +32,7 @@ func (w *Writer) wait(o *object) {
 
 // copyOf says that a file with several names is being copied, until what it
 // returns is called: no name of it may get another meaning meanwhile.
-func (w *Writer) copyOf(st *journal.State) func() {
+func (w *preimages) copyOf(st *journal.State) func() {
 	if st.Links < 2 {
 		return func() {}
 	}
@@ -40,7 +49,7 @@ func (w *Writer) copyOf(st *journal.State) func() {
 
 // waitForCopy lets a copy of what is at a slot finish, and says whether there was
 // one.
-func (w *Writer) waitForCopy(s *slot) bool {
+func (w *preimages) waitForCopy(s *slot) bool {
 	if len(w.copying) == 0 || s == nil {
 		return false
 	}
@@ -57,7 +66,7 @@ func (w *Writer) waitForCopy(s *slot) bool {
 }
 
 // keepContent stores a file's content, without holding up changes of others.
-func (w *Writer) keepContent(o *object, s *slot, st *journal.State, leaving bool) (*journal.Pre, error) {
+func (w *preimages) keepContent(o *object, s *slot, st *journal.State, leaving bool) (*journal.Pre, error) {
 	p := &journal.Pre{Path: journal.Bytes(o.origin), State: *st}
 	at := s.path()
 	if st.Kind == journal.File && (st.Size > 0 || st.Links > 1) && !w.unwanted(o, st) {
@@ -90,7 +99,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *journal.State, leaving bool
 }
 
 // storeNew stores what is at a slot as a new object, while others go on.
-func (w *Writer) storeNew(o *object, s *slot, at string, st *journal.State, leaving bool) (number uint64, err error) {
+func (w *preimages) storeNew(o *object, s *slot, at string, st *journal.State, leaving bool) (number uint64, err error) {
 	w.next++
 	number = w.next
 	busy := make(chan struct{})
@@ -108,13 +117,12 @@ func (w *Writer) storeNew(o *object, s *slot, at string, st *journal.State, leav
 		return number, err
 	}
 	w.store.AddEstimate(st.Size)
-	w.kept++
 	w.fresh = append(w.fresh, number)
 	return number, nil
 }
 
 // storeApart stores what is at a path while others go on.
-func (w *Writer) storeApart(s *slot, path string, st *journal.State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
+func (w *preimages) storeApart(s *slot, path string, st *journal.State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
 	at, err := w.reach(s, path)
 	w.pauses++
 	w.mu.Unlock()
@@ -126,46 +134,16 @@ func (w *Writer) storeApart(s *slot, path string, st *journal.State, number uint
 	return w.storeObject(at.dir, at.name, st, number, leaving, copied)
 }
 
-// storeObject stores what is at a path. What somebody outside puts there
-// meanwhile is stored instead: that is what the change would destroy. ESTALE where it is
-// something else by then, or nothing.
-func (w *Writer) storeObject(dir int, name string, st *journal.State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
-	for range copyTries {
-		by, err = keep(dir, name, st, w.objects, journal.ObjectName(number), leaving, copied)
-		if err != unix.ESTALE && err != unix.ENOENT {
-			break
-		}
-		now, e := disk.StateAt(dir, name, disk.WithXattrs)
-		if e == unix.ENOENT {
-			return nil, unix.ESTALE
-		}
-		if e != nil {
-			return nil, e
-		}
-		if now.ID == st.ID { // so it is the other end that is missing
-			return nil, disk.OfStore(err)
-		}
-		if now.Kind != journal.File {
-			break
-		}
-		*st = now
-	}
-	if err == unix.ENOENT {
-		err = unix.ESTALE // somebody exchanges it all the time: whoever changes it looks again
-	}
-	return by, err
-}
-
 // group gives the group of an object, nil for what has one name. A link or a FIFO with
 // several names is one object as well, and comes back as one.
-func (w *Writer) group(o *object, st *journal.State) *group {
+func (w *preimages) group(o *object, st *journal.State) *group {
 	if st.Kind == journal.Dir || st.Kind == journal.Absent || st.Links < 2 && w.groups[st.ID] == nil {
 		return nil
 	}
 	return w.joinGroup(o, st)
 }
 
-func (w *Writer) joinGroup(o *object, st *journal.State) *group {
+func (w *preimages) joinGroup(o *object, st *journal.State) *group {
 	g := w.groups[st.ID]
 	if g == nil {
 		g = &group{state: *w.asFound(o, st)}
@@ -183,26 +161,10 @@ func (w *Writer) joinGroup(o *object, st *journal.State) *group {
 	return g
 }
 
-// joins gives an object and the group of its file one grant.
-func (w *Writer) joins(o *object, g *group) {
-	own := o.own
-	o.group, o.own = g, nil
-	g.touched, g.written = g.touched || o.touched, g.written || o.written
-	switch {
-	case own == nil || own == g.grant:
-		return
-	case g.grant == nil:
-		g.grant = own
-	default: // what is known of either is of one name
-		delete(w.grants.of, own)
-		w.watch(o)
-	}
-}
-
 // shared keeps the content of a group. A name that goes is linked, as long as
 // nobody has changed the file by another; whoever changes it has it copied, for
 // all names.
-func (w *Writer) shared(g *group, s *slot, st *journal.State, leaving bool) error {
+func (w *preimages) shared(g *group, s *slot, st *journal.State, leaving bool) error {
 	for _, m := range g.members { // whoever copies it does so for all names
 		w.wait(m)
 	}
@@ -240,7 +202,7 @@ func (w *Writer) shared(g *group, s *slot, st *journal.State, leaving bool) erro
 
 // hold links a file that is about to lose a name and has others: the file comes
 // back, and not only what was in it.
-func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
+func (w *preimages) hold(g *group, s *slot, st *journal.State) error {
 	o := s.is
 	at, err := w.reach(s, s.path())
 	if err != nil {
@@ -270,7 +232,6 @@ func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
 		return err
 	}
 	if linked {
-		w.kept++
 		w.fresh = append(w.fresh, number)
 		w.store.AddEstimate(st.Size)
 	}
@@ -282,7 +243,7 @@ func (w *Writer) hold(g *group, s *slot, st *journal.State) error {
 
 // link gives the number of a link in the store to what is at a name, and whether it was
 // made now.
-func (g *group) link(w *Writer, at location, st *journal.State) (number uint64, linked bool, err error) {
+func (g *group) link(w *preimages, at location, st *journal.State) (number uint64, linked bool, err error) {
 	if number = g.held(); number > 0 {
 		now, err := disk.StateAt(at.dir, at.name, 0)
 		if err == nil && now.ID != st.ID {
@@ -306,7 +267,7 @@ func (g *group) held() uint64 {
 }
 
 // noteGroup writes down for every name what was kept.
-func (w *Writer) noteGroup(g *group) error {
+func (w *preimages) noteGroup(g *group) error {
 	for _, m := range g.members {
 		if m.grouped {
 			continue

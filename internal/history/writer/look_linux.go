@@ -12,13 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// view looks at what is on the disk below the roots.
+type view struct {
+	roots   []disk.Root
+	layered bool            // a root is on an overlay
+	pauses  uint64          // how often a change let others go on
+	nearby  map[nearby]bool // mounts that are a root's own, see near
+	lastDir *opened         // in which something was kept last, see reach
+}
+
 // look gives the state of what is at a slot on the disk.
-func (w *Writer) look(s *slot) (journal.State, error) { return w.lookWith(s, disk.AllXattrs) }
+func (w *view) look(s *slot) (journal.State, error) { return w.lookWith(s, disk.AllXattrs) }
 
 // glance is look without the attributes, for who does not write them down.
-func (w *Writer) glance(s *slot) (journal.State, error) { return w.lookWith(s, 0) }
+func (w *view) glance(s *slot) (journal.State, error) { return w.lookWith(s, 0) }
 
-func (w *Writer) lookWith(s *slot, with int) (journal.State, error) {
+func (w *view) lookWith(s *slot, with int) (journal.State, error) {
 	if st, known := s.lookedAt(with, w.pauses); known {
 		return st, nil
 	}
@@ -68,7 +77,7 @@ type nearby struct {
 // near looks by the directory that a change has pinned, where that is known to be
 // no other mount than the root's own: what would be destroyed is there, and no
 // path has to be walked.
-func (w *Writer) near(s *slot, path string, with int) (journal.State, bool) {
+func (w *view) near(s *slot, path string, with int) (journal.State, bool) {
 	v := s.via
 	if v == nil || v.dir <= 0 || len(w.nearby) == 0 {
 		return journal.State{}, false
@@ -86,7 +95,7 @@ func (w *Writer) near(s *slot, path string, with int) (journal.State, bool) {
 
 // learn notes the mount of the directory that a change has pinned, if dir, found
 // by its path from the root and over no mount, is the same.
-func (w *Writer) learn(s *slot, path string, dir int) {
+func (w *view) learn(s *slot, path string, dir int) {
 	if s.via == nil || s.via.dir <= 0 {
 		return
 	}
@@ -104,7 +113,7 @@ func (w *Writer) learn(s *slot, path string, dir int) {
 
 // sameFile says whether two names mean one object: a rename between them does
 // nothing, and so does an exchange. That holds for a link or a FIFO as well.
-func (w *Writer) sameFile(s, to *slot) (bool, error) {
+func (w *view) sameFile(s, to *slot) (bool, error) {
 	if s == to {
 		return true, nil
 	}
@@ -117,7 +126,7 @@ func (w *Writer) sameFile(s, to *slot) (bool, error) {
 }
 
 // reached is reach without what is open already.
-func (w *Writer) reached(s *slot, path string) (dir int, name string, byPath bool, err error) {
+func (w *view) reached(s *slot, path string) (dir int, name string, byPath bool, err error) {
 	dir, name, err = w.parent(path)
 	if err == nil && s.via != nil && s.via.pinned > 0 && unix.Faccessat2(dir, "", unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH) == unix.EACCES {
 		unix.Close(dir)
@@ -139,7 +148,7 @@ func (w *Writer) reached(s *slot, path string) (dir int, name string, byPath boo
 	return dir, name, false, err
 }
 
-func (w *Writer) parent(path string) (int, string, error) {
+func (w *view) parent(path string) (int, string, error) {
 	if i := w.rootOf(path); i >= 0 {
 		return w.roots[i].Parent(path)
 	}
@@ -147,18 +156,18 @@ func (w *Writer) parent(path string) (int, string, error) {
 }
 
 // rootOf gives the root that a path is in, -1 for none.
-func (w *Writer) rootOf(path string) int {
+func (w *view) rootOf(path string) int {
 	return slices.IndexFunc(w.roots, func(r disk.Root) bool { return pathname.Within(path, r.Path) })
 }
 
 // stale finds that a file that is about to change is not what its path means any
 // more, though it has other names: then the path has to be followed again.
-func (w *Writer) stale(c *Change, s *slot) error {
+func (w *view) stale(c *Change, s *slot) error {
 	if c.Pinned <= 0 || c.Op != Content && c.Op != Meta {
 		return nil
 	}
 	if c.Dir > 0 && c.Is != (journal.ID{}) { // while it is pinned, no other object has its number
-		now, err := w.lookWith(s, w.asked(c, s))
+		now, err := w.lookWith(s, asked(c, s))
 		if err == nil && now.ID.Dev == c.Is.Dev && now.ID.Ino == c.Is.Ino {
 			return nil
 		}
@@ -176,7 +185,7 @@ func (w *Writer) stale(c *Change, s *slot) error {
 
 // asked says what a change of content or metadata is going to ask of what is at a slot, so
 // that it is looked at once.
-func (w *Writer) asked(c *Change, s *slot) int {
+func asked(c *Change, s *slot) int {
 	o := s.is
 	if o == nil || o.origin == "" || c.Op == Meta && o.meta || c.Op == Content && o.content {
 		return 0
@@ -186,7 +195,7 @@ func (w *Writer) asked(c *Change, s *slot) int {
 
 // settle ends what began when something was linked because it was about to go.
 // Where it did not go, the link is no copy: the next change keeps one.
-func (w *Writer) settle(s *slot, failed error) {
+func (w *preimages) settle(s *slot, failed error) {
 	if s.is == nil || s.is.linked == nil {
 		return
 	}
@@ -198,10 +207,10 @@ func (w *Writer) settle(s *slot, failed error) {
 }
 
 // fit refuses a rename after which a step could not be written down any more.
-func (w *Writer) fit(c *Change, s, to *slot) error {
-	err := w.tree.fits(s, c.Path, c.To)
+func (t *tree) fit(c *Change, s, to *slot) error {
+	err := t.fits(s, c.Path, c.To)
 	if err == nil && c.Op == Exchange {
-		err = w.tree.fits(to, c.To, c.Path)
+		err = t.fits(to, c.To, c.Path)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, unix.ENAMETOOLONG)
@@ -211,7 +220,7 @@ func (w *Writer) fit(c *Change, s, to *slot) error {
 
 // copied keeps what is lost when a copy of one name takes the place of another, and
 // the name goes.
-func (w *Writer) copied(s, to *slot) error {
+func (w *preimages) copied(s, to *slot) error {
 	err := w.leaves(s)
 	if err == nil {
 		if err = w.leaves(to); err != nil {
@@ -223,7 +232,7 @@ func (w *Writer) copied(s, to *slot) error {
 
 // slots finds the names of a change when nobody else is about to take what they
 // mean away: what there is, is looked at after that.
-func (w *Writer) slots(c *Change) (s, to *slot) {
+func (w *preimages) slots(c *Change) (s, to *slot) {
 	for {
 		s, to = w.tree.find(c.Path), nil
 		if c.To != "" {
@@ -243,10 +252,64 @@ func (w *Writer) slots(c *Change) (s, to *slot) {
 
 // wasSame says whether the two names of a rename or an exchange that was made are
 // those of one object: it did nothing.
-func (w *Writer) wasSame(c *Change, s, to *slot) bool {
+func (w *view) wasSame(c *Change, s, to *slot) bool {
 	a, b := s.via, to.via
 	defer func() { s.via, to.via = a, b }()
 	s.via, to.via = &via{dir: c.Dir, name: c.Name}, &via{dir: c.ToDir, name: c.ToName}
 	nothing, _ := w.sameFile(to, s)
 	return nothing
+}
+
+// open pins the roots.
+func (w *view) open(roots []string) error {
+	for _, path := range roots {
+		r, err := disk.OpenRoot(path)
+		if err != nil {
+			return fmt.Errorf("opening %q: %w", path, err)
+		}
+		w.roots = append(w.roots, r)
+		var fs unix.Statfs_t
+		w.layered = w.layered || unix.Fstatfs(r.FD, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
+	}
+	slices.SortFunc(w.roots, func(a, b disk.Root) int { return len(b.Path) - len(a.Path) })
+	return nil
+}
+
+// possible says whether the kernel would let the caller's user make a change that
+// destroys what is at a path: the person is not asked about one that fails in any case.
+func (w *view) possible(c *Change, path string) bool {
+	if (c.Op == Rename || c.Op == Exchange) && !c.Copied && disk.OnTwoMounts(c.Dir, c.ToDir) {
+		return false
+	}
+	dir, name, err := w.parent(path)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	if c.Op == Content {
+		return unix.Faccessat2(dir, name, unix.W_OK, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW) == nil
+	}
+	st, err := disk.StateAt(dir, name, 0)
+	return err == nil && disk.MayRename(dir, st.UID)
+}
+
+// hasWriter says whether a file is open for writing.
+func (w *view) hasWriter(path string) (journal.State, bool) {
+	dir, name, err := disk.ParentIn(w.roots, path) // a process that has it open needs no right to search
+	if err != nil {
+		return journal.State{}, false
+	}
+	defer unix.Close(dir)
+	defer disk.Widened(dir, 0o100)()
+	st, err := disk.StateAt(dir, name, 0)
+	if err != nil || st.Kind != journal.File {
+		return journal.State{}, false
+	}
+	return st, written(unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
+}
+
+// IsWritten says whether a process can still write to a file.
+func (w *view) IsWritten(f Written) bool {
+	st, written := w.hasWriter(f.Path)
+	return written && st.ID == f.ID
 }

@@ -17,7 +17,7 @@ import (
 const maxLoose = 256
 
 // leaves keeps what is about to lose a name.
-func (w *Writer) leaves(s *slot) error {
+func (w *preimages) leaves(s *slot) error {
 	err := w.name(s, true)
 	if err == nil {
 		if err = w.pinLoose(s); err != nil {
@@ -29,7 +29,7 @@ func (w *Writer) leaves(s *slot) error {
 
 // pinLoose pins a file that is about to lose a name, if somebody may write to it
 // unasked and it has others.
-func (w *Writer) pinLoose(s *slot) error {
+func (w *preimages) pinLoose(s *slot) error {
 	if s.is == nil || !s.is.opened || s.is.origin == "" {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (w *Writer) pinLoose(s *slot) error {
 }
 
 // dropLoose lets go of what nobody writes to any more.
-func (w *Writer) dropLoose() {
+func (w *preimages) dropLoose() {
 	for id, fd := range w.loose {
 		if !written(unix.Open(disk.ProcPath(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)) {
 			unix.Close(fd)
@@ -77,7 +77,7 @@ func (w *Writer) dropLoose() {
 // otherNames gives a name of each file that is pinned and written to, but for
 // those that are known; nothing is pinned afterwards. Every directory of the roots
 // is read for that.
-func (w *Writer) otherNames(known map[journal.ID]bool) (out []Written) {
+func (w *preimages) otherNames(known map[journal.ID]bool) (out []Written) {
 	w.dropLoose()
 	wanted := make(map[journal.ID]bool)
 	for id, fd := range w.loose {

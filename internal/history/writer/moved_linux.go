@@ -16,7 +16,7 @@ var errAgain = errors.New("names have changed")
 // followAbove compares the directories on the way to a slot with what is known of them, and
 // takes over that another program has given one of the step's that path. dir is the lowest,
 // and in is what that is; where nothing is pinned, it is found by its path the first time.
-func (w *Writer) followAbove(s *slot, dir int, in journal.ID) error {
+func (w *strangers) followAbove(s *slot, dir int, in journal.ID) error {
 	if s.dir == nil || w.raced {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (o *object) noDir() bool {
 
 // displaced takes over that another program has put a directory where the step knows of
 // something else.
-func (w *Writer) displaced(o *object) error {
+func (w *strangers) displaced(o *object) error {
 	at := o.at
 	now, err := disk.LookIn(w.roots, at.path())
 	if err != nil || now.Kind != journal.Dir || w.isInode(now.ID, o.id) {
@@ -106,7 +106,7 @@ type way struct {
 
 // above gives the directories on the way to a slot that are below the root, the lowest
 // first.
-func (w *Writer) above(s *slot, dir int) (out []way, err error) {
+func (w *strangers) above(s *slot, dir int) (out []way, err error) {
 	fd, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
 	for d := s.dir; err == nil && d.at != nil && d.at.dir != nil; d = d.at.dir {
 		a := way{path: d.at.path()}
@@ -128,7 +128,7 @@ func (w *Writer) above(s *slot, dir int) (out []way, err error) {
 // follow takes over that another program has moved what the step knows at another name to
 // a slot, where it was found with a state. From then on it is what it would be if the step
 // had moved it: what it is called by no longer tells what it is.
-func (w *Writer) follow(s *slot, known *object, st *journal.State) (bool, error) {
+func (w *strangers) follow(s *slot, known *object, st *journal.State) (bool, error) {
 	if known == nil || w.raced || s.dir == nil || s.pending > 0 || st.Kind != journal.Dir && st.Links > 1 {
 		return false, nil
 	}
@@ -190,7 +190,7 @@ func (w *Writer) follow(s *slot, known *object, st *journal.State) (bool, error)
 
 // followParent takes over that another program has moved the directory of what is now found
 // at a slot, where that is not known by its inode.
-func (w *Writer) followParent(s, from *slot) error {
+func (w *strangers) followParent(s, from *slot) error {
 	d, was := s.dir, from.dir
 	switch {
 	case s.name != from.name, d == was, was.id != (journal.ID{}), was.at == nil, d.at == nil, d.at.dir == nil, len(d.names) > 1:

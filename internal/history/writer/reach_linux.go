@@ -39,7 +39,7 @@ func (o *opened) release() {
 
 // reach opens the directory that holds a slot, or the slot itself with no name: by its
 // path, and where that may not be searched by what the change has pinned.
-func (w *Writer) reach(s *slot, path string) (location, error) {
+func (w *view) reach(s *slot, path string) (location, error) {
 	v := s.via
 	known := v != nil && v.dir > 0 && v.in != (journal.ID{})
 	if last := w.lastDir; known && last != nil && last.id == v.in {
@@ -63,7 +63,7 @@ func (w *Writer) reach(s *slot, path string) (location, error) {
 }
 
 // leaveDir lets go of the directory in which something was kept last.
-func (w *Writer) leaveDir() {
+func (w *view) leaveDir() {
 	w.lastDir.release()
 	w.lastDir = nil
 }

@@ -12,14 +12,14 @@ import (
 
 // owe writes a record of which nobody can be told that it could not be written:
 // then it comes before the next one, or that is not written either.
-func (w *Writer) owe(r *journal.Record) {
+func (w *segmentWriter) owe(r *journal.Record) {
 	if w.write(r) != nil {
 		w.owed = append(w.owed, r)
 	}
 }
 
 // write appends a record; the caller holds mu.
-func (w *Writer) write(r *journal.Record) error {
+func (w *segmentWriter) write(r *journal.Record) error {
 	for len(w.owed) > 0 {
 		if err := w.append(w.owed[0]); err != nil {
 			return err
@@ -29,7 +29,7 @@ func (w *Writer) write(r *journal.Record) error {
 	return w.append(r)
 }
 
-func (w *Writer) append(r *journal.Record) error {
+func (w *segmentWriter) append(r *journal.Record) error {
 	w.marked(r.Pre)
 	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != "" && r.Pre.Lost != journal.Ignored
 	err := w.hasRoom(r)
@@ -63,7 +63,7 @@ func (w *Writer) append(r *journal.Record) error {
 // step has room behind it, up to what is read.
 var MaxJournal int64 = 2 << 30
 
-func (w *Writer) hasRoom(r *journal.Record) error {
+func (w *segmentWriter) hasRoom(r *journal.Record) error {
 	ends := r.Post != nil || r.End != nil || r.Pre != nil && r.Pre.Stayed || r.Move != nil && r.Move.Failed
 	if ends || w.log.Size() < MaxJournal {
 		return nil
@@ -76,7 +76,7 @@ const aliveFor = 200 * time.Millisecond
 
 // alive says whether what is written can be found again: a file that somebody
 // removed takes everything that is written to it.
-func (w *Writer) alive() error {
+func (w *segmentWriter) alive() error {
 	for _, fd := range []int{int(w.file.Fd()), w.objects} {
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {

@@ -7,23 +7,23 @@ import (
 )
 
 // replay follows what a step was about to do, so far as names go.
-func (w *Writer) replay(st *steplog.Step) {
-	made, lost := w.made(st), false
+func replay(t *tree, roots []disk.Root, st *steplog.Step) {
+	made, lost := movesMade(roots, st), false
 	for i := range st.Trail {
 		r := st.Trail[i]
 		switch {
 		case r.Move != nil:
 			if made[i] {
-				w.replayMove(r.Move)
+				t.replayMove(r.Move)
 			} else {
 				lost = true
 			}
 		case r.Pre != nil:
 			if _, had := st.PreOf(string(r.Pre.Path)); had { // else it was withdrawn as the step was about to end
-				w.replayPre(r)
+				t.replayPre(r)
 			}
 		default:
-			w.replayName(string(r.At))
+			t.replayName(string(r.At))
 		}
 	}
 	if !lost {
@@ -32,14 +32,14 @@ func (w *Writer) replay(st *steplog.Step) {
 	pres := st.Pres()
 	for i := range pres { // under the name that it still has
 		p := &pres[i]
-		if s := w.tree.find(string(p.Path)); s != nil && s.is != nil && s.is.origin == string(p.Path) {
-			w.replayPre(&journal.Record{Pre: p, At: p.Path})
+		if s := t.find(string(p.Path)); s != nil && s.is != nil && s.is.origin == string(p.Path) {
+			t.replayPre(&journal.Record{Pre: p, At: p.Path})
 		}
 	}
 }
 
-func (w *Writer) replayPre(r *journal.Record) {
-	s := w.tree.find(string(r.At))
+func (t *tree) replayPre(r *journal.Record) {
+	s := t.find(string(r.At))
 	if s == nil {
 		return
 	}
@@ -55,20 +55,20 @@ func (w *Writer) replayPre(r *journal.Record) {
 
 // replayName follows a name in a directory that the step made: only there is
 // nothing else written down of it.
-func (w *Writer) replayName(at string) {
-	s := w.tree.find(at)
+func (t *tree) replayName(at string) {
+	s := t.find(at)
 	if s == nil {
 		return
 	}
 	if s.dir != nil && s.dir.origin != "" && s.dir.at != nil && s.dir.at.dir != nil {
 		s.dir.at.made()
-		s = w.tree.find(at)
+		s = t.find(at)
 	}
 	s.used = true
 }
 
-func (w *Writer) replayMove(m *journal.Move) {
-	from, to := w.tree.find(string(m.From)), w.tree.find(string(m.To))
+func (t *tree) replayMove(m *journal.Move) {
+	from, to := t.find(string(m.From)), t.find(string(m.To))
 	switch {
 	case from == nil || to == nil:
 	case m.Exchange:
@@ -78,12 +78,12 @@ func (w *Writer) replayMove(m *journal.Move) {
 	}
 }
 
-// made says which renames of a step were made. The last one may not have been when
+// movesMade says which renames of a step were made. The last one may not have been when
 // its writer was killed, and after a loss of power some more: the journal can be
 // further than the tree. They were made in order, so what is found where it was
 // before one of them tells of all that come after it. Two names of one file stay
 // two, and a rename of one to the other is found not made as well.
-func (w *Writer) made(st *steplog.Step) []bool {
+func movesMade(roots []disk.Root, st *steplog.Step) []bool {
 	made := make([]bool, len(st.Trail))
 	failed := make(map[[2]string]int)
 	var moves []int
@@ -105,18 +105,18 @@ func (w *Writer) made(st *steplog.Step) []bool {
 	}
 	for n, i := range moves {
 		m := st.Trail[i].Move
-		if w.isAt(m.From, m.ID) {
+		if isAt(roots, m.From, m.ID) {
 			for _, later := range moves[:n+1] {
 				made[later] = false
 			}
-		} else if w.isAt(m.To, m.ID) {
+		} else if isAt(roots, m.To, m.ID) {
 			break
 		}
 	}
 	return made
 }
 
-func (w *Writer) isAt(path journal.Bytes, id journal.ID) bool {
-	now, err := disk.LookIn(w.roots, string(path))
+func isAt(roots []disk.Root, path journal.Bytes, id journal.ID) bool {
+	now, err := disk.LookIn(roots, string(path))
 	return err == nil && id != (journal.ID{}) && now.ID == id
 }

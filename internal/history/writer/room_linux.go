@@ -11,7 +11,7 @@ import (
 // room is what may still be copied by one step. Links and clones cost nothing now
 // and are not asked for.
 type room struct {
-	w     *Writer
+	w     *segmentWriter
 	step  uint64
 	taken int64
 }
@@ -23,7 +23,7 @@ type spending struct {
 }
 
 // newRoom is called with mu held.
-func (w *Writer) newRoom() *room {
+func (w *segmentWriter) newRoom() *room {
 	if w.spent.step != w.step {
 		w.spent = spending{step: w.step}
 	}

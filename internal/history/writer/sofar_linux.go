@@ -30,18 +30,18 @@ func SoFar(l *store.Log, st *steplog.Step) error {
 		return err
 	}
 	defer disk.CloseRoots(roots)
-	w := &Writer{objects: -1, step: st.Number, roots: roots, tree: newTree(paths), groups: make(map[journal.ID]*group)}
-	w.replay(st)
+	t := newTree(paths)
+	replay(t, roots, st)
 	st.Recount()
-	w.tree.each(func(s *slot) {
+	t.each(func(s *slot) {
 		at := s.path()
-		if at == "" || !(s.used && s.dir != nil || s.is != nil && s.is.meta) {
+		if at == "" || !s.noted() {
 			return
 		}
 		now, gone, found := l.LeftBy(st, at)
 		if !found {
 			var e error
-			if now, e = disk.LookIn(w.roots, gone); e != nil {
+			if now, e = disk.LookIn(roots, gone); e != nil {
 				err = errors.Join(err, e)
 				return
 			}

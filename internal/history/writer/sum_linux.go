@@ -16,13 +16,19 @@ import (
 // sumFiles bounds what a step pays for that at its end.
 const sumFiles = 256
 
-// sum adds the content to what was just seen at a path, if it is still that.
-func (w *Writer) sum(at string, st *journal.State) {
-	if st.Kind != journal.File || st.Size > disk.SumBytes || w.summed >= sumFiles {
+// sums counts the files of which the content was looked at.
+type sums struct {
+	roots []disk.Root
+	n     int
+}
+
+// add adds the content to what was just seen at a path, if it is still that.
+func (s *sums) add(at string, st *journal.State) {
+	if st.Kind != journal.File || st.Size > disk.SumBytes || s.n >= sumFiles {
 		return
 	}
-	w.summed++
-	dir, name, err := disk.ParentIn(w.roots, at)
+	s.n++
+	dir, name, err := disk.ParentIn(s.roots, at)
 	if err != nil {
 		return
 	}

@@ -15,7 +15,7 @@ const manyObjects = 64
 // Sync brings what was written so far to the disk: the steps that are closed
 // survive a loss of power from then on. The journal comes last: what it says is
 // there by then.
-func (w *Writer) Sync() error {
+func (w *segmentWriter) Sync() error {
 	w.mu.Lock()
 	objects, unused, size := w.fresh, w.unused, w.log.Size()
 	w.fresh, w.unused, w.unsynced = nil, nil, false
@@ -36,7 +36,7 @@ func (w *Writer) Sync() error {
 }
 
 // syncJournal is Sync where nothing was kept; the caller holds mu.
-func (w *Writer) syncJournal() error {
+func (w *segmentWriter) syncJournal() error {
 	size := w.log.Size()
 	err := w.bringJournal(nil)
 	if err == nil {
@@ -47,7 +47,7 @@ func (w *Writer) syncJournal() error {
 
 // bringJournal brings the journal to the disk when all that comes before it is there: what
 // the caller gives, and the first time the names that lead to the journal.
-func (w *Writer) bringJournal(before []func() error) error {
+func (w *segmentWriter) bringJournal(before []func() error) error {
 	placed := w.placed.Load()
 	if !placed {
 		for _, name := range []string{"open", "journal"} {
@@ -70,7 +70,7 @@ func (w *Writer) bringJournal(before []func() error) error {
 
 // objectSyncs gives what brings objects and their names to the disk, in any order. Those that
 // are links too: no sync says that what is linked has ever been there.
-func (w *Writer) objectSyncs(objects []uint64) ([]func() error, error) {
+func (w *segmentWriter) objectSyncs(objects []uint64) ([]func() error, error) {
 	if len(objects) == 0 {
 		return nil, nil
 	}
@@ -96,7 +96,7 @@ func (w *Writer) objectSyncs(objects []uint64) ([]func() error, error) {
 
 // shelfSyncs gives what brings the names of objects to the disk, the first time with that of
 // their directory.
-func (w *Writer) shelfSyncs() []func() error {
+func (w *segmentWriter) shelfSyncs() []func() error {
 	all := []func() error{func() error { return disk.SyncNames(w.objects) }}
 	if !w.shelved.Load() {
 		all = append(all, func() error {
@@ -122,19 +122,4 @@ func syncObject(objects int, n uint64, store int) error {
 	}
 	defer unix.Close(fd)
 	return disk.SyncFile(fd)
-}
-
-// syncTrees brings what was done in the roots and the store to the disk.
-func (w *Writer) syncTrees() error {
-	done := make(map[uint64]bool)
-	for _, r := range w.roots {
-		if r.FD < 0 || done[r.ID.Dev] {
-			continue
-		}
-		done[r.ID.Dev] = true
-		if err := disk.Reopened(r.FD, disk.SyncAll); err != nil {
-			return err
-		}
-	}
-	return disk.SyncAll(w.store.FD())
 }

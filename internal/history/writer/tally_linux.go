@@ -14,26 +14,9 @@ func (t Tally) Plus(u Tally) Tally {
 	return Tally{t.Removed + u.Removed, t.Replaced + u.Replaced, t.RemovedBytes + u.RemovedBytes, t.OverwrittenBytes + u.OverwrittenBytes}
 }
 
-// Tally says what the open step has done.
-func (w *Writer) Tally() Tally {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.tally
-}
-
-// Held is about how many bytes of memory the open step takes.
-func (w *Writer) Held() int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.tree == nil {
-		return 0
-	}
-	return w.tree.held
-}
-
 // count adds to the tally what is about to be destroyed for the first time, if the
 // step did not make it.
-func (w *Writer) count(c *Change, s *slot) {
+func (w *preimages) count(c *Change, s *slot) {
 	o := s.is
 	if o == nil || o.origin == "" || c.Op == Content && o.written {
 		return

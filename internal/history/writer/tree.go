@@ -235,6 +235,9 @@ func (s *slot) origin() string {
 	return pathname.Join(s.dir.origin, s.name)
 }
 
+// noted says whether the journal may have something of a slot.
+func (s *slot) noted() bool { return s.used && s.dir != nil || s.is != nil && s.is.meta }
+
 // gone empties a slot.
 func (s *slot) gone() {
 	if s.is != nil && s.is.at == s {
@@ -289,4 +292,28 @@ func (t *tree) each(do func(*slot)) {
 			stack = append(stack, c)
 		}
 	}
+}
+
+// byOrigin gives where what the step found is now.
+func (t *tree) byOrigin() map[string]*slot {
+	now := make(map[string]*slot)
+	t.each(func(s *slot) {
+		if s.is != nil && s.is.origin != "" {
+			now[s.is.origin] = s
+		}
+	})
+	return now
+}
+
+// means gives what the two names of a change mean, nil where that is nothing.
+func (t *tree) means(c *Change) (is [2]*object) {
+	for i, path := range []string{c.Path, c.To} {
+		if path == "" {
+			continue
+		}
+		if s := t.find(path); s != nil {
+			is[i] = s.is
+		}
+	}
+	return is
 }

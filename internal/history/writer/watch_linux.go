@@ -26,30 +26,31 @@ const (
 
 // grants are the files that the open step writes to.
 type grants struct {
+	knowledge
 	of     map[*grant]bool // those that are watched; nil before the step writes to any
 	moving int             // renames of directories on their way
 	moves  int             // those that are over
 	summed int             // files of which the content was looked at
 
-	watcher sync.WaitGroup
-	wake    chan struct{} // nil before anything is watched
-	over    chan struct{}
+	watching sync.WaitGroup
+	wake     chan struct{} // nil before anything is watched
+	over     chan struct{}
 }
 
 // forget is for the end of a step.
-func (g *grants) forget() { g.of, g.moving, g.summed = nil, 0, 0 }
+func (w *grants) forget() { w.of, w.moving, w.summed = nil, 0, 0 }
 
 // stop ends the watching.
-func (g *grants) stop() {
-	if g.wake != nil {
-		close(g.over)
-		g.watcher.Wait()
-		g.wake = nil
+func (w *grants) stop() {
+	if w.wake != nil {
+		close(w.over)
+		w.watching.Wait()
+		w.wake = nil
 	}
 }
 
 // watch begins to look whether a file that the step writes to is closed.
-func (w *Writer) watch(o *object) {
+func (w *grants) watch(o *object) {
 	g := o.grant()
 	if known := w.known(o.id); g == nil && known.grant() != nil { // it was opened by another name first
 		g = known.grant()
@@ -72,26 +73,26 @@ func (w *Writer) watch(o *object) {
 	}
 	g.turn++
 	g.left, g.pause, g.due = journal.State{}, firstPause, time.Now().Add(firstPause)
-	if w.grants.of == nil {
-		w.grants.of = make(map[*grant]bool)
+	if w.of == nil {
+		w.of = make(map[*grant]bool)
 	}
-	if g.late = !w.grants.of[g] && len(w.grants.of) >= maxWatched; g.late {
+	if g.late = !w.of[g] && len(w.of) >= maxWatched; g.late {
 		return
 	}
-	w.grants.of[g] = true
-	if w.grants.wake == nil {
-		w.grants.wake, w.grants.over = make(chan struct{}, 1), make(chan struct{})
-		w.grants.watcher.Go(w.watcher)
+	w.of[g] = true
+	if w.wake == nil {
+		w.wake, w.over = make(chan struct{}, 1), make(chan struct{})
+		w.watching.Go(w.watcher)
 	}
 	select {
-	case w.grants.wake <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
 // watcher looks at what is watched until the writer is closed.
-func (w *Writer) watcher() {
-	wake, over := w.grants.wake, w.grants.over
+func (w *grants) watcher() {
+	wake, over := w.wake, w.over
 	for {
 		var later <-chan time.Time
 		if pause := w.lookAtWatched(); pause > 0 {
@@ -124,15 +125,15 @@ type watched struct {
 
 // Watched is how many files the open step has opened for writing, as far as it is not known yet
 // that they are closed.
-func (w *Writer) Watched() int {
+func (w *grants) Watched() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.grants.of)
+	return len(w.of)
 }
 
 // lookAtWatched looks at the files that are due, and says when the next one is; 0 for
 // never.
-func (w *Writer) lookAtWatched() time.Duration {
+func (w *grants) lookAtWatched() time.Duration {
 	if w.Watched() == 0 {
 		return 0
 	}
@@ -150,7 +151,7 @@ func (w *Writer) lookAtWatched() time.Duration {
 	defer w.mu.Unlock()
 	for i := range looks {
 		l := &looks[i]
-		if w.grants.moving == 0 && w.grants.moves == moves && w.grants.of[l.g] && l.g.busy == 0 && l.g.turn == l.turn {
+		if w.moving == 0 && w.moves == moves && w.of[l.g] && l.g.busy == 0 && l.g.turn == l.turn {
 			w.sees(l)
 		}
 	}
@@ -158,18 +159,18 @@ func (w *Writer) lookAtWatched() time.Duration {
 }
 
 // dueLooks gives the files that are due.
-func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
+func (w *grants) dueLooks() (looks []watched, moves int, pause time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.step == 0 {
 		return nil, 0, 0
 	}
 	pause = lastPause
-	if w.grants.moving > 0 {
+	if w.moving > 0 {
 		return nil, 0, firstPause
 	}
 	now := time.Now()
-	for g := range w.grants.of { // in an order that is drawn anew each time
+	for g := range w.of { // in an order that is drawn anew each time
 		if len(looks) == manyLooks {
 			break
 		}
@@ -180,13 +181,13 @@ func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
 		s, held := g.at(), g.held()
 		switch {
 		case s == nil && held == 0:
-			delete(w.grants.of, g)
+			delete(w.of, g)
 			continue
 		case g.busy > 0:
 			pause = firstPause
 			continue
 		}
-		l := watched{g: g, turn: g.turn, sum: w.grants.summed < sumFiles}
+		l := watched{g: g, turn: g.turn, sum: w.summed < sumFiles}
 		if s != nil {
 			l.path = s.path()
 		} else {
@@ -194,12 +195,12 @@ func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
 		}
 		looks = append(looks, l)
 	}
-	return looks, w.grants.moves, pause
+	return looks, w.moves, pause
 }
 
 // whenClosed looks at a file while the kernel keeps everybody from opening it for
 // writing.
-func (w *Writer) whenClosed(in *disk.DirWalk, l *watched) (journal.State, error) {
+func (w *grants) whenClosed(in *disk.DirWalk, l *watched) (journal.State, error) {
 	dir, name, err := w.objects, journal.ObjectName(l.held), error(nil)
 	if l.held == 0 {
 		dir, name, err = in.Parent(l.path)
@@ -226,7 +227,7 @@ func (w *Writer) whenClosed(in *disk.DirWalk, l *watched) (journal.State, error)
 }
 
 // replaced reports whether what lies at a name of a file is another one by now.
-func (w *Writer) replaced(g *grant, now journal.ID) bool {
+func (w *grants) replaced(g *grant, now journal.ID) bool {
 	if w.layered || w.raced || len(g.names) == 0 {
 		return false
 	}
@@ -235,7 +236,7 @@ func (w *Writer) replaced(g *grant, now journal.ID) bool {
 }
 
 // sees takes over what a look has found.
-func (w *Writer) sees(l *watched) {
+func (w *grants) sees(l *watched) {
 	g := l.g
 	g.pause = min(2*g.pause, lastPause)
 	g.due = time.Now().Add(g.pause)
@@ -245,7 +246,7 @@ func (w *Writer) sees(l *watched) {
 		g.late = true
 	case l.err == nil && l.now.Kind == journal.File && !other:
 		if g.left = l.now; len(l.now.Sum) > 0 {
-			w.grants.summed++
+			w.summed++
 		}
 		g.tick = time.Now().UnixNano()-l.now.Ctime < int64(disk.ClockTick)
 	case known && (disk.Missing(l.err) || l.now.Kind != journal.Absent && other):
@@ -260,5 +261,5 @@ func (w *Writer) sees(l *watched) {
 		g.late = true
 	}
 	g.seen = nil
-	delete(w.grants.of, g)
+	delete(w.of, g)
 }

@@ -5,7 +5,6 @@ import (
 
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
-	"carrel/internal/history/steplog"
 )
 
 // A call that fails changes nothing, but what it could have destroyed is in the
@@ -89,7 +88,7 @@ func stirred(s *slot, in *disk.DirWalk) bool {
 
 // withdraw takes back what the journal says of a path that only failed calls have
 // touched. If the step goes on, the next change there keeps all of it again.
-func (w *Writer) withdraw(s *slot) error {
+func (w *closing) withdraw(s *slot) error {
 	o := s.is
 	written := s.kept && s.origin() != "" || o != nil && o.meta && o.origin != ""
 	if !written {
@@ -120,53 +119,4 @@ func (w *Writer) withdraw(s *slot) error {
 // holdsBut reports whether another name of a file refers to the same link in the store.
 func (g *group) holdsBut(o *object) bool {
 	return slices.ContainsFunc(g.members, func(m *object) bool { return m != o && m.held == o.held })
-}
-
-// void writes down that a step does not have a path.
-func (w *Writer) void(origin journal.Bytes) error {
-	return w.write(&journal.Record{Pre: &journal.Pre{Path: origin, Stayed: true, Void: true}})
-}
-
-// unuse notes objects of a record that is withdrawn. They go once the journal says so
-// on the disk: after a loss of power it would refer to what is not there.
-func (w *Writer) unuse(numbers ...uint64) {
-	for _, n := range numbers {
-		if n > 0 {
-			w.unused = append(w.unused, n)
-		}
-	}
-}
-
-func (w *Writer) drops(unused []uint64) {
-	for _, n := range unused {
-		_ = disk.UnlinkAt(w.objects, journal.ObjectName(n), 0)
-	}
-}
-
-// voidLater is withdraw for a step of a killed writer: it is not known which of its
-// calls failed, but what has not changed at all is none of the step's. After a loss
-// of power the content of a file can be new and its times old.
-func (w *Writer) voidLater(s *slot, now *journal.State) (bool, error) {
-	was, ok := w.later.PreOf(s.origin())
-	if !ok || !w.killed || !w.untouched(now, &was.State) {
-		return false, nil
-	}
-	if was.Object.Segment == w.segment {
-		w.unuse(was.Object.Number)
-	}
-	if n := was.Inode.Number; was.Inode.Segment == w.segment {
-		if w.anchored == nil {
-			w.anchored = steplog.AnchorsIn(w.later, w.segment)
-		}
-		if w.anchored[n]--; w.anchored[n] == 0 { // no other name refers to it
-			w.unuse(n)
-		}
-	}
-	return true, w.void(was.Path)
-}
-
-// untouched reports whether all of something is as it was found.
-func (w *Writer) untouched(now, found *journal.State) bool {
-	return now.Kind == found.Kind && now.ID == found.ID && now.Mode == found.Mode && now.UID == found.UID && now.GID == found.GID &&
-		now.Size == found.Size && now.Mtime == found.Mtime && (now.Ctime == found.Ctime || w.ours[now.ID]) && journal.AgreeXattrs(now, found)
 }

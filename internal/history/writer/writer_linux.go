@@ -3,15 +3,10 @@ package writer
 import (
 	"errors"
 	"fmt"
-	"os"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"carrel/internal/history/disk"
 	"carrel/internal/history/journal"
-	"carrel/internal/history/steplog"
 	"carrel/internal/history/store"
 
 	"golang.org/x/sys/unix"
@@ -20,57 +15,10 @@ import (
 // Writer writes one segment. Before and After are called concurrently, for a
 // rename, an exchange or a link with no other change on the way.
 type Writer struct {
-	store   *store.Store
-	segment string
-	log     *disk.AppendLog
-	file    *os.File
-	objects int
-	roots   []disk.Root
-	ignored func(path string) bool // nil: nothing is
-
-	mu         sync.Mutex
-	tree       *tree
-	step       uint64
-	next       uint64 // number of the next object
-	groups     map[journal.ID]*group
-	inodes     map[journal.ID]*object // what the open step knows, without the time of birth, see known
-	layered    bool                   // a root is on an overlay
-	raced      bool                   // calls of the open step raced for a name, see arrived
-	began      int64                  // when the open step did, in nanoseconds since 1970
-	frame      []byte
-	later      *steplog.Step       // it is closed by another process, after its writer was killed: what is known of it
-	anchored   map[uint64]int      // of a step of a killed writer: how many paths refer to a link in the store
-	others     *store.Log          // all steps that are known then
-	last       int64               // when that wrote its last record, in nanoseconds since 1970
-	ours       map[journal.ID]bool // their time of change is that of closing the step
-	owed       []*journal.Record   // what could not be written down of a change that was not made
-	kept       int                 // objects of this step
-	summed     int                 // files of this step of which the content was looked at
-	fresh      []uint64            // objects that are not on the disk yet
-	tally      Tally
-	lost       bool      // something of the segment could not be kept
-	seen       time.Time // when the segment was seen to be where it can be found
-	spent      spending
-	loose      map[journal.ID]int           // pinned: see pinLoose
-	copying    map[journal.ID]chan struct{} // files with several names, see copyOf
-	killed     bool                         // later, and no power was lost since
-	unused     []uint64                     // objects of records that are withdrawn
-	unfinished bool                         // the next command has to go on
-	granted    *Granted                     // nil: no program opens unseen what a step before opened for writing
-	left       map[string]journal.Post      // by the step that ended, of files that a process still writes to
-	grants     grants                       // files that the step writes to
-
-	pauses uint64          // how often a change let others go on
-	nearby map[nearby]bool // mounts that are a root's own, see near
-
-	mounted map[string]bool // paths of which it is written down that they lie on a mounted file system
-
-	lastDir *opened // in which something was kept last, see reach
-
-	unsynced bool        // something was written since the last sync
-	placed   atomic.Bool // the names that lead to the journal are on the disk
-	shelved  atomic.Bool // the name of the directory of its objects is on the disk
-	safe     int64       // bytes of the journal that are on the disk, for the next record
+	strangers
+	mounted    map[string]bool         // paths of which it is written down that they lie on a mounted file system
+	unfinished bool                    // the next command has to go on
+	left       map[string]journal.Post // by the step that ended, of files that a process still writes to
 }
 
 // New begins a segment. roots are the places whose changes are told,
@@ -79,7 +27,8 @@ func New(s *store.Store, run string, roots []string) (*Writer, error) {
 	if err := s.Share(); err != nil {
 		return nil, fmt.Errorf("writing history: %w", err)
 	}
-	w := &Writer{store: s, objects: -1, ignored: s.Ignored()}
+	w := new(Writer)
+	w.store, w.objects, w.ignored = s, -1, s.Ignored()
 	g, err := s.NewSegment(run)
 	if err == nil {
 		w.segment, w.file, w.objects = g.Name, g.Journal, g.Objects
@@ -91,21 +40,6 @@ func New(s *store.Store, run string, roots []string) (*Writer, error) {
 		return nil, fmt.Errorf("writing history: %w", err)
 	}
 	return w, nil
-}
-
-// open pins the roots.
-func (w *Writer) open(roots []string) error {
-	for _, path := range roots {
-		r, err := disk.OpenRoot(path)
-		if err != nil {
-			return fmt.Errorf("opening %q: %w", path, err)
-		}
-		w.roots = append(w.roots, r)
-		var fs unix.Statfs_t
-		w.layered = w.layered || unix.Fstatfs(r.FD, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
-	}
-	slices.SortFunc(w.roots, func(a, b disk.Root) int { return len(b.Path) - len(a.Path) })
-	return nil
 }
 
 // Abandon lets go of everything that a writer holds, as one that is killed does.
@@ -128,16 +62,6 @@ func (w *Writer) Abandon() {
 	w.store.Unlock()
 }
 
-// Segment names what is written, for [store.Store.ReadSegment].
-func (w *Writer) Segment() string { return w.segment }
-
-// Lost says whether the content of something could not be kept.
-func (w *Writer) Lost() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.lost
-}
-
 // Begin opens a step and gives its number.
 func (w *Writer) Begin(b journal.Begin) (uint64, error) {
 	w.mu.Lock()
@@ -157,7 +81,7 @@ func (w *Writer) Begin(b journal.Begin) (uint64, error) {
 	}
 	w.raced, w.began = false, b.Time
 	w.mounted = make(map[string]bool)
-	w.tree, w.groups, w.inodes, w.kept, w.summed, w.tally = newTree(roots), make(map[journal.ID]*group), make(map[journal.ID]*object), 0, 0, Tally{}
+	w.tree, w.groups, w.inodes, w.tally = newTree(roots), make(map[journal.ID]*group), make(map[journal.ID]*object), Tally{}
 	w.step = number
 	if err := w.write(&journal.Record{Begin: &b}); err != nil {
 		w.step, w.tree, w.groups, w.inodes = 0, nil, nil, nil // what follows a beginning that is not there is not found either
@@ -167,7 +91,7 @@ func (w *Writer) Begin(b journal.Begin) (uint64, error) {
 }
 
 // unbusy lets the others go on who want to keep an object.
-func (w *Writer) unbusy(o *object) {
+func (w *preimages) unbusy(o *object) {
 	o.linked.letGo()
 	o.linked = nil
 	if o.busy != nil {
@@ -279,7 +203,7 @@ func (w *Writer) After(c *Change, failed error) {
 
 // unharmed takes back that the content of something is lost, as the change that was going to
 // destroy it has failed: the next one keeps it, or has to ask.
-func (w *Writer) unharmed(o *object) {
+func (w *preimages) unharmed(o *object) {
 	of := []*object{o}
 	if g := o.group; g != nil && g.kept != nil && g.kept.Lost != "" {
 		g.kept = nil
@@ -298,7 +222,7 @@ func (w *Writer) unharmed(o *object) {
 
 // name keeps what is at a name, before the name gets another meaning. leaving
 // says that what is there loses it.
-func (w *Writer) name(s *slot, leaving bool) error {
+func (w *preimages) name(s *slot, leaving bool) error {
 	if err := w.parentMeta(s); err != nil {
 		return err
 	}
@@ -332,7 +256,7 @@ func (w *Writer) name(s *slot, leaving bool) error {
 }
 
 // parentMeta keeps the state of the directory whose names are about to change.
-func (w *Writer) parentMeta(s *slot) error {
+func (w *preimages) parentMeta(s *slot) error {
 	if s.dir == nil || s.dir.meta || s.dir.origin == "" || s.dir.at == nil {
 		return nil
 	}
@@ -347,7 +271,7 @@ func (w *Writer) parentMeta(s *slot) error {
 }
 
 // meta keeps the state of what is at a name.
-func (w *Writer) meta(s *slot) error {
+func (w *preimages) meta(s *slot) error {
 	if s.is == nil || s.is.origin == "" || s.is.meta {
 		return nil
 	}
@@ -359,7 +283,7 @@ func (w *Writer) meta(s *slot) error {
 }
 
 // hides notes the attributes of what cannot be asked for them afterwards.
-func (w *Writer) hides(s *slot) {
+func (w *preimages) hides(s *slot) {
 	if s.is == nil {
 		return
 	}
@@ -369,7 +293,7 @@ func (w *Writer) hides(s *slot) {
 }
 
 // content keeps the content of what is at a name.
-func (w *Writer) content(s *slot, leaving bool) error {
+func (w *preimages) content(s *slot, leaving bool) error {
 	o := s.is
 	if o == nil {
 		return nil
@@ -393,7 +317,7 @@ func (w *Writer) content(s *slot, leaving bool) error {
 }
 
 // link notes that two names mean one object.
-func (w *Writer) link(s, to *slot) error {
+func (w *preimages) link(s, to *slot) error {
 	if s.is != nil && s.is.origin != "" {
 		st, err := w.look(s)
 		if err != nil {
@@ -414,7 +338,7 @@ func (w *Writer) link(s, to *slot) error {
 
 // pre writes the state of an object down, and keeps its content where it is
 // about to go. o is nil where there is nothing.
-func (w *Writer) pre(o *object, origin string, s *slot, st *journal.State, leaving bool) error {
+func (w *preimages) pre(o *object, origin string, s *slot, st *journal.State, leaving bool) error {
 	if o != nil {
 		g := w.group(o, st)
 		if leaving && g != nil {
@@ -437,18 +361,19 @@ func (w *Writer) pre(o *object, origin string, s *slot, st *journal.State, leavi
 	return err
 }
 
-// asFound gives the state in which the step found what is as it is now: by this
-// name or by another one of the same file.
-func (w *Writer) asFound(o *object, now *journal.State) *journal.State {
-	found := now
-	if o != nil && o.found != nil {
-		found = o.found
-	} else if g := w.groups[now.ID]; g != nil {
-		found = &g.state
+// Tally says what the open step has done.
+func (w *Writer) Tally() Tally {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tally
+}
+
+// Held is about how many bytes of memory the open step takes.
+func (w *Writer) Held() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tree == nil {
+		return 0
 	}
-	if found == now || found.ID != now.ID {
-		return now
-	}
-	st := *found
-	return &st
+	return w.tree.held
 }

@@ -47,12 +47,6 @@ func (w *Writer) WrittenBytes() (n int64) {
 	return n
 }
 
-// IsWritten says whether somebody still can write to a file.
-func (w *Writer) IsWritten(f Written) bool {
-	st, written := w.hasWriter(f.Path)
-	return written && st.ID == f.ID
-}
-
 func (w *Writer) eachWritten(do func(at string, st *journal.State)) {
 	if w.step == 0 {
 		return
@@ -67,21 +61,6 @@ func (w *Writer) eachWritten(do func(at string, st *journal.State)) {
 			}
 		}
 	})
-}
-
-// hasWriter says whether a file is open for writing.
-func (w *Writer) hasWriter(path string) (journal.State, bool) {
-	dir, name, err := disk.ParentIn(w.roots, path) // a process that has it open needs no right to search
-	if err != nil {
-		return journal.State{}, false
-	}
-	defer unix.Close(dir)
-	defer disk.Widened(dir, 0o100)()
-	st, err := disk.StateAt(dir, name, 0)
-	if err != nil || st.Kind != journal.File {
-		return journal.State{}, false
-	}
-	return st, written(unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
 }
 
 // written says whether a file that was just opened is open for writing elsewhere,
@@ -140,12 +119,4 @@ func (w *Writer) keepOpen(s *slot) error {
 	}
 	new(Change).begin(s) // who has it open may change it
 	return w.content(s, false)
-}
-
-// writeOf appends a record of another step than the open one.
-func (w *Writer) writeOf(step uint64, r *journal.Record) error {
-	open := w.step
-	w.step = step
-	defer func() { w.step = open }()
-	return w.write(r)
 }
