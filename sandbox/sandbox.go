@@ -2,11 +2,10 @@
 // policy is a value, a run is a call, and what was refused comes back as data.
 // It is what `carrel sandbox` does, with the same policy and the same walls.
 //
-// The walls are held by a process of their own, since they take over the
-// signals, the terminal and the standard descriptors of the one that holds
-// them. That process is the program itself, started again, so that nothing has
-// to be installed: call [Init] first in main. Or it is a carrel that is named by
-// its path in [Cmd.Program].
+// The walls are held by a process of their own: they take over the signals, the terminal and the
+// standard descriptors of the one that holds them. That process is the program itself, started
+// again, so that nothing has to be installed: call [Init] first in main. Or it is a carrel that
+// is named by its path in [Cmd.Program].
 //
 // It imports of this module what it takes to run a command, and no surface.
 // Linux only; elsewhere every run is refused.

@@ -105,3 +105,23 @@ func TestEngineSocketsAreNoMounts(t *testing.T) {
 		}
 	}
 }
+
+// TestReadOnlyContainers: no program is put into a container with a read-only system, and
+// that is told apart from one that has ended and from what fails.
+func TestReadOnlyContainers(t *testing.T) {
+	dir := t.TempDir()
+	for fixed, want := range map[string]error{"true": ErrReadOnly, "false": nil} {
+		e := &Engine{Kind: Podman, Program: filepath.Join(dir, fixed)}
+		script := "#!/bin/sh\ncase $1 in inspect) echo " + fixed + ";; cp) echo $2 $3 >>" + dir + "/copied;; esac\n"
+		if err := os.WriteFile(e.Program, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.CopyIn(t.Context(), "id", []string{"/p/carrel", "/p/carrel-stage"}); !errors.Is(err, want) {
+			t.Errorf("read-only %s: %v, want %v", fixed, err, want)
+		}
+	}
+	copied, err := os.ReadFile(dir + "/copied")
+	if want := "/p/carrel id:/usr/local/bin/carrel\n/p/carrel-stage id:/usr/local/bin/carrel-stage\n"; err != nil || string(copied) != want {
+		t.Errorf("copied: %q, %v", copied, err)
+	}
+}

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -71,12 +70,6 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.What + ": " + f.Said }
 func (f *Failure) Unwrap() error { return f.cause }
-
-// IsFailure reports whether the engine started and refused.
-func IsFailure(err error) bool {
-	var f *Failure
-	return errors.As(err, &f)
-}
 
 // lastLine is the last line that says something, on which engines put the reason.
 func lastLine(said string) string {

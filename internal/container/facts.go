@@ -13,6 +13,7 @@ import (
 type Facts struct {
 	Version      string // of the engine that makes containers
 	Rootless     bool   // uid 0 inside is an ordinary user outside
+	IDs          int    // user ids of containers, where podman works without root
 	Remapped     bool   // docker's daemon maps all ids of containers to others
 	Remote       bool   // the engine is not on this machine
 	Runtime      string // runc, crun
@@ -67,6 +68,7 @@ func parseFacts(kind string, said []byte) (*Facts, error) {
 			ServiceIsRemote     bool
 			OCIRuntime          struct{ Name string } `json:"ociRuntime"`
 			Security            struct{ Rootless bool }
+			IDMappings          struct{ UIDMap []struct{ Size int } }
 			Kernel              string
 		}
 		Store   struct{ GraphDriverName string }
@@ -77,6 +79,9 @@ func parseFacts(kind string, said []byte) (*Facts, error) {
 	}
 	*f = Facts{Version: i.Version.Version, Rootless: i.Host.Security.Rootless, Remote: i.Host.ServiceIsRemote, Runtime: i.Host.OCIRuntime.Name,
 		Storage: i.Store.GraphDriverName, CgroupV1: i.Host.CgroupVersion == "v1", Kernel: i.Host.Kernel, Architecture: goArch(i.Host.Arch)}
+	for _, m := range i.Host.IDMappings.UIDMap {
+		f.IDs += m.Size
+	}
 	f.Hybrid = f.CgroupV1 && f.Runtime == "crun" && hybridCgroups()
 	return f, nil
 }

@@ -139,9 +139,18 @@ func (e *Engine) local(s Search) error {
 	case !filepath.IsAbs(socket):
 		return fmt.Errorf("docker's socket %q is not an absolute path: %s", socket, from)
 	}
+	if ownedByOrdinaryUser(socket) { // as root, the socket of a rootless daemon too
+		return withoutRoot(socket)
+	}
 	e.Socket = socket
 	e.Env = append(e.Env, "DOCKER_HOST="+host)
 	return nil
+}
+
+func withoutRoot(socket string) error {
+	return &advice.Error{Err: fmt.Errorf("docker's daemon at %s has no root (rootless) and maps the users of containers to others; "+
+		"their processes cannot be supervised", socket),
+		Hint: "set `container.engine: podman`, which needs no root either, or use the system's daemon"}
 }
 
 func elsewhere(kind, at, fix string) error {

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,6 +109,33 @@ func TestDockerContext(t *testing.T) {
 	write("config.json", "{")
 	if _, err := find(); err == nil || !strings.Contains(err.Error(), "docker's configuration") {
 		t.Errorf("broken configuration: %v", err)
+	}
+}
+
+// TestRootlessDocker: a daemon that an ordinary user has started is refused by the owner of
+// its socket; the system's is root's.
+func TestRootlessDocker(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("making files of somebody else takes root")
+	}
+	socket := filepath.Join(t.TempDir(), "docker.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	find := func() error {
+		_, err := Find(Search{Engine: Docker, Getenv: getenv("DOCKER_HOST=unix://" + socket), dirs: []string{programs(t, "docker")}, system: "linux"})
+		return err
+	}
+	if err := find(); err != nil {
+		t.Errorf("root's: %v", err)
+	}
+	if err := os.Chown(socket, 4242, 4242); err != nil {
+		t.Fatal(err)
+	}
+	if err := find(); err == nil || !strings.Contains(err.Error(), "(rootless)") || !strings.Contains(err.Error(), "container.engine: podman") {
+		t.Errorf("a user's: %v", err)
 	}
 }
 

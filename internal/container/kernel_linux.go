@@ -18,3 +18,9 @@ func hybridCgroups() bool {
 	var s unix.Statfs_t
 	return unix.Statfs(unified, &s) == nil && s.Type == unix.CGROUP2_SUPER_MAGIC
 }
+
+// ownedByOrdinaryUser reports whether a file is there and is not root's.
+func ownedByOrdinaryUser(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil && st.Uid != 0
+}

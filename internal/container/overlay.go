@@ -69,18 +69,28 @@ func (e *Engine) Running(ctx context.Context) ([]string, error) {
 	return idsOf(said)
 }
 
-// ErrEnded is of a container that ended before something was done in it.
-var ErrEnded = errors.New("the container has ended meanwhile")
+// Why a container has no programs put into it, which is no failure.
+var (
+	ErrEnded    = errors.New("the container has ended meanwhile")
+	ErrReadOnly = errors.New("its system is read-only; its next start has what the image has then")
+)
 
-// CopyIn puts programs into a running container. One that ends meanwhile is [ErrEnded].
+// CopyIn puts programs into a running container. One that ends meanwhile is [ErrEnded], one
+// that takes no files, as those of workspaces, [ErrReadOnly].
 func (e *Engine) CopyIn(ctx context.Context, id string, programs []string) error {
+	fixed, err := e.Do(ctx, Call{Args: []string{"inspect", "--type", "container", "--format", "{{.HostConfig.ReadonlyRootfs}}", id}})
+	if err == nil && strings.TrimSpace(string(fixed)) == "true" {
+		return ErrReadOnly
+	}
 	for _, p := range programs {
-		if _, err := e.Do(ctx, Call{Args: []string{"cp", p, id + ":" + guestPrograms + "/" + filepath.Base(p)}, Time: probeTime}); err != nil {
-			if ids, e := e.Running(ctx); e == nil && !slices.Contains(ids, id) {
-				return ErrEnded
-			}
-			return err
+		if err == nil {
+			_, err = e.Do(ctx, Call{Args: []string{"cp", p, id + ":" + guestPrograms + "/" + filepath.Base(p)}, Time: probeTime})
 		}
 	}
-	return nil
+	if err != nil {
+		if ids, e := e.Running(ctx); e == nil && !slices.Contains(ids, id) {
+			return ErrEnded
+		}
+	}
+	return err
 }

@@ -23,6 +23,8 @@ func (e *Engine) refuses(f *Facts, kernel string) error {
 		return elsewhere(e.Kind, at, "use an engine of this kernel")
 	case f.Hybrid:
 		return e.Explain(e.Kind, nil, "crun: cgroups in hybrid mode not supported")
+	case f.Rootless && e.Kind == Docker:
+		return withoutRoot(e.Socket)
 	case f.Remapped:
 		return &advice.Error{Err: errors.New(
 			"docker maps the users of containers to others (userns-remap); their processes cannot be supervised"),
@@ -31,29 +33,14 @@ func (e *Engine) refuses(f *Facts, kernel string) error {
 	return nil
 }
 
-// Warnings are what the engine does less well here than it could. memory says that a limit
-// of memory is wanted.
-func (f *Facts) Warnings(memory bool) []string {
+// Warnings are what the engine does less well here than it could.
+func (f *Facts) Warnings() []string {
 	var list []string
 	if f.Storage == "vfs" {
 		list = append(list, "the engine's storage driver is vfs, with which each start copies the image: "+
 			`set driver = "overlay" in storage.conf, then run "podman system reset", which removes all images`)
 	}
-	if memory && f.Rootless && f.CgroupV1 {
-		list = append(list, "memory limit is not held by rootless cgroup v1: "+
-			"it needs cgroup v2 (systemd.unified_cgroup_hierarchy=1), or the engine as root")
-	}
 	return list
-}
-
-// CheckUser refuses a user inside, if the supervisor, user outside, cannot supervise its processes.
-// rootless says that the engine has a user namespace of this user.
-func (e *Engine) CheckUser(inside, outside int, rootless bool) error {
-	if inside == 0 && outside != 0 && !rootless {
-		return &advice.Error{Err: fmt.Errorf("uid 0 inside a container of user %d cannot be supervised", outside),
-			Hint: "leave the user out: commands run as you; rootless podman can have uid 0 inside"}
-	}
-	return nil
 }
 
 // engineSockets are by name what engines listen at: who can write there is root, or the

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -28,8 +29,11 @@ type Run struct {
 
 	RuntimeDir string // XDG_RUNTIME_DIR, where engines have sockets
 
+	Interrupted context.Context // ends a start that is still under way; nil: nothing does
+
 	dir  string // of the host, of this container alone
 	lock int
+	left bool // the engine could not remove it
 }
 
 // Files of a container's directory.
@@ -53,20 +57,53 @@ func (r *Run) Open(all string) (err error) {
 	}
 	r.sweep(all)
 	r.dir = filepath.Join(all, r.Workspace)
-	if err := os.Mkdir(r.dir, 0o700); err != nil {
-		return fmt.Errorf("making the directory of the container: %w", err)
-	}
-	if r.lock, err = lockDir(r.dir); err == nil {
+	if r.lock, err = newDir(r.dir); err == nil {
 		err = os.Mkdir(r.Dir(), 0o700)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("making the directory of the container: %w", err)
+	}
+	return nil
 }
 
-// Close removes the directory.
+// makeTries is how often another start may take a new directory for a left one.
+const makeTries = 1000
+
+// newDir makes a directory and locks it. Before it is locked, a start at the same time may
+// lock and remove it.
+func newDir(at string) (int, error) {
+	err := os.Mkdir(at, 0o700)
+	for n := 0; err == nil; n++ {
+		var fd int
+		var held, there unix.Stat_t
+		if fd, err = lockDir(at); err == nil {
+			if unix.Fstat(fd, &held) == nil && unix.Lstat(at, &there) == nil && held.Dev == there.Dev && held.Ino == there.Ino {
+				return fd, nil
+			}
+			unix.Close(fd)
+		}
+		if err != nil && err != unix.EWOULDBLOCK && err != unix.ENOENT {
+			break
+		}
+		if n == makeTries {
+			return -1, unix.EBUSY
+		}
+		time.Sleep(time.Millisecond)
+		if err = os.Mkdir(at, 0o700); errors.Is(err, os.ErrExist) {
+			err = nil
+		}
+	}
+	return -1, err
+}
+
+// Close removes the directory, but for that of a container which is still there: the next
+// start finds its id in it.
 func (r *Run) Close() error {
-	err := os.RemoveAll(r.dir)
-	unix.Close(r.lock)
-	return err
+	defer unix.Close(r.lock)
+	if r.left {
+		return fmt.Errorf("%s has not removed the container %s; the next start tries again", r.Engine.Kind, r.id())
+	}
+	return os.RemoveAll(r.dir)
 }
 
 // lockDir locks a directory of a container, for as long as its workspace runs.
@@ -95,8 +132,9 @@ func (r *Run) sweep(all string) {
 			continue // another supervisor holds it
 		}
 		left := Run{Engine: r.Engine, dir: dir}
-		left.remove(0)
-		_ = os.RemoveAll(dir)
+		if left.remove(0) {
+			_ = os.RemoveAll(dir)
+		}
 		unix.Close(fd)
 	}
 }
@@ -105,7 +143,13 @@ func (r *Run) sweep(all string) {
 func (r *Run) Dir() string { return filepath.Join(r.dir, linkDir) }
 
 // Start implements [sandbox.Container].
-func (r *Run) Start(binds []sandbox.HostBind, first []string, network bool) error {
+func (r *Run) Start(ctx context.Context, binds []sandbox.HostBind, first []string, network bool) error {
+	if r.Interrupted != nil {
+		var cancel func()
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(r.Interrupted, cancel)()
+	}
 	for _, name := range []string{cidFile, pidFile} { // of a start that is tried again
 		if err := os.Remove(filepath.Join(r.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -115,7 +159,10 @@ func (r *Run) Start(binds []sandbox.HostBind, first []string, network bool) erro
 	if err != nil {
 		return err
 	}
-	_, err = r.Engine.Do(context.Background(), Call{Args: args, Time: startTime})
+	_, err = r.Engine.Do(ctx, Call{Args: args, Time: startTime})
+	if err != nil && r.Interrupted != nil && r.Interrupted.Err() != nil {
+		return fmt.Errorf("%s run was interrupted by a signal", r.Engine.Kind)
+	}
 	return err
 }
 
@@ -163,9 +210,9 @@ func (r *Run) arguments(binds []sandbox.HostBind, first []string, network bool) 
 
 // mount is one bind as both engines read it: a record of comma-separated values.
 func (r *Run) mount(b sandbox.HostBind) (string, error) {
-	if strings.ContainsAny(b.Source, "\n\r") {
-		return "", &advice.Error{Err: fmt.Errorf("%q has a line break in its name, which %s takes in no mount", b.Source, r.Engine.Kind),
-			Hint: "rename it, or leave it out"}
+	if strings.ContainsAny(b.Source, "\n\r") || !utf8.ValidString(b.Source) { // engines write JSON, where other bytes become U+FFFD
+		return "", &advice.Error{Err: fmt.Errorf("%q has a line break or bytes that are no UTF-8 in its name, which %s takes in no mount",
+			b.Source, r.Engine.Kind), Hint: "rename it, or leave it out"}
 	}
 	if err := r.Engine.CheckMount(b.Source, r.RuntimeDir); err != nil {
 		return "", err
@@ -184,21 +231,27 @@ func (r *Run) mount(b sandbox.HostBind) (string, error) {
 }
 
 // Remove implements [sandbox.Container].
-func (r *Run) Remove() { r.remove(goneTime) }
+func (r *Run) Remove() { r.left = !r.remove(goneTime) }
 
 // remove waits for the container to end by itself and be gone, and else removes it by the
-// id that the engine gave it.
-func (r *Run) remove(patience time.Duration) {
+// id that the engine gave it. It says whether the container is gone.
+func (r *Run) remove(patience time.Duration) bool {
 	id := r.id()
 	if id == "" {
-		return // the engine has not come so far
+		return true // the engine has not come so far
 	}
 	if r.monitorEnds(patience) {
-		return
+		return true
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
-	defer cancel()
-	_, _ = r.Engine.Do(ctx, Call{Args: []string{"rm", "--force", "--volumes", id}}) // one that has gone is an error
+	for end := time.Now().Add(goneTime); ; time.Sleep(20 * time.Millisecond) {
+		_, err := r.Engine.Do(context.Background(), Call{Args: []string{"rm", "--force", "--volumes", id}, Time: removeTime})
+		if err == nil || strings.Contains(strings.ToLower(err.Error()), "no such container") { // one that has gone is an error
+			return true
+		}
+		if !strings.Contains(err.Error(), "already in progress") || time.Now().After(end) { // docker removes it by itself
+			return false
+		}
+	}
 }
 
 // id is what the engine has written down, checked: it becomes an argument.
@@ -209,6 +262,22 @@ func (r *Run) id() string {
 		return ""
 	}
 	return id
+}
+
+// bundleOf is the directory of a container, of which its monitor was told; "" where the
+// process is none.
+func bundleOf(cmdline string) string {
+	text, err := os.ReadFile(cmdline)
+	if err != nil {
+		return ""
+	}
+	words := strings.Split(string(text), "\x00")
+	for i, word := range words[:len(words)-1] {
+		if dir := words[i+1]; word == "-b" && filepath.IsAbs(dir) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // monitorEnds waits for podman's monitor, which becomes the program that removes the
@@ -227,8 +296,8 @@ func (r *Run) monitorEnds(patience time.Duration) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	bundle, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") // the container's own directory
-	if err != nil {
+	bundle := bundleOf("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if bundle == "" {
 		return false
 	}
 	for end := time.Now().Add(patience); ; {

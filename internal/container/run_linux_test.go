@@ -1,10 +1,15 @@
 package container
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"carrel/internal/sandbox"
@@ -85,5 +90,65 @@ func TestSweep(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestMonitorRemoves: a container whose monitor ends and takes its directory away is gone, and
+// the engine is not started for it; one whose directory stays is removed by the engine.
+func TestMonitorRemoves(t *testing.T) {
+	for script, asked := range map[string]bool{`sleep 0.1; rmdir "$2"`: false, "sleep 0.1": true} {
+		dir := t.TempDir()
+		bundle, called := filepath.Join(dir, "bundle"), filepath.Join(dir, "called")
+		engine := filepath.Join(dir, "engine")
+		if err := errors.Join(os.Mkdir(bundle, 0o700), os.WriteFile(engine, []byte("#!/bin/sh\necho $* >"+called+"\n"), 0o700),
+			os.WriteFile(filepath.Join(dir, cidFile), []byte(strings.Repeat("a1", 32)), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		monitor := exec.Command("/bin/sh", "-c", script, "conmon", "-b", bundle)
+		monitor.Dir = "/"
+		if err := monitor.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waited := make(chan error, 1)
+		go func() { waited <- monitor.Wait() }()
+		if err := os.WriteFile(filepath.Join(dir, pidFile), []byte(strconv.Itoa(monitor.Process.Pid)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := &Run{Engine: &Engine{Kind: Podman, Program: engine}, dir: dir}
+		r.Remove()
+		if err := <-waited; err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(called); (err == nil) != asked {
+			t.Errorf("%q: the engine was started: %v, want %v", script, err == nil, asked)
+		}
+	}
+}
+
+// TestOpenTogether: starts at the same time do not take each other's new directories for left
+// ones.
+func TestOpenTogether(t *testing.T) {
+	all := t.TempDir()
+	var starts sync.WaitGroup
+	for i := range 8 {
+		starts.Go(func() {
+			for n := range 60 {
+				r := &Run{Engine: &Engine{Kind: Podman}, Workspace: fmt.Sprintf("%04x%04x", i, n)}
+				if err := r.Open(all); err != nil {
+					t.Errorf("start %d of %d: %v", n, i, err)
+					return
+				}
+				if _, err := os.Stat(r.Dir()); err != nil {
+					t.Error(err)
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	starts.Wait()
+	if left, err := os.ReadDir(all); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"carrel/internal/hostfile"
 	"carrel/internal/jsontree"
@@ -22,6 +23,7 @@ const (
 	maxVariable = 32 << 10
 	maxCommand  = 64 << 10
 	maxCommands = 64
+	maxIgnored  = 40 // things that are told
 )
 
 // Options say what the user lets a project's file choose.
@@ -141,7 +143,20 @@ type reader struct {
 }
 
 func (r *reader) ignore(m jsontree.Member, why string) {
-	r.c.Ignored = append(r.c.Ignored, Ignored{m.Name, m.Line, why})
+	if len(r.c.Ignored) == maxIgnored {
+		r.c.Ignored[maxIgnored-1] = Ignored{"...", m.Line, "this and what stands below it"}
+	}
+	if len(r.c.Ignored) < maxIgnored {
+		r.c.Ignored = append(r.c.Ignored, Ignored{shown(m.Name), m.Line, why})
+	}
+}
+
+// shown is a key as it may stand in a message.
+func shown(key string) string {
+	if quoted := fmt.Sprintf("%.80q", key); quoted != `"`+key+`"` {
+		return quoted
+	}
+	return key
 }
 
 func wrong(m jsontree.Member, n *jsontree.Node, want string) error {
@@ -226,7 +241,7 @@ func (r *reader) image(m jsontree.Member) error {
 	return nil
 }
 
-var userName = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
+var userName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`) })
 
 // user takes a name. remoteUser is that of commands, and so comes before containerUser.
 func (r *reader) user(m jsontree.Member) error {
@@ -236,7 +251,7 @@ func (r *reader) user(m jsontree.Member) error {
 		return wrong(m, n, "text")
 	case n.Text == "root" || strings.Trim(n.Text, "0123456789") == "":
 		r.ignore(m, "commands have the ids of the user outside")
-	case !userName.MatchString(n.Text):
+	case !userName().MatchString(n.Text):
 		r.ignore(m, fmt.Sprintf("%.40q is no name of a user", n.Text))
 	case m.Name == "remoteUser" || r.c.User == "":
 		r.c.User = n.Text
@@ -244,7 +259,7 @@ func (r *reader) user(m jsontree.Member) error {
 	return nil
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`) })
 
 // environment takes variables that the user lets projects set, and null, which takes one away.
 func (r *reader) environment(m jsontree.Member) error {
@@ -254,7 +269,7 @@ func (r *reader) environment(m jsontree.Member) error {
 	for _, v := range m.Value.Members {
 		key := jsontree.Member{Name: m.Name + "." + v.Name, Line: v.Line, Column: v.Column}
 		switch n := v.Value; {
-		case !variableName.MatchString(v.Name):
+		case !variableName().MatchString(v.Name):
 			r.ignore(jsontree.Member{Name: m.Name, Line: v.Line}, fmt.Sprintf("%.40q is no name of a variable", v.Name))
 		case n.Kind == jsontree.Null:
 			r.c.Drop = append(r.c.Drop, v.Name)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"carrel/internal/knock"
 	"carrel/internal/policy"
+	"carrel/internal/synhold"
 )
 
 // voice is how a protocol says yes and no to a connection. A protocol without
@@ -22,7 +22,7 @@ func (c *client) carry(protocol string, t policy.Target, v voice) {
 	var g grant
 	var r *route
 	err := c.while(func(ctx context.Context) (err error) {
-		if was, ok := c.e.arrived.Take(knock.EndsOf(c.Conn)); ok {
+		if was, ok := c.e.arrived.Take(synhold.EndsOf(c.Conn)); ok {
 			g, r = was.grant, was.route
 			a.granted(g)
 		} else {

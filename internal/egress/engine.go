@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carrel/internal/knock"
 	"carrel/internal/policy"
+	"carrel/internal/synhold"
 )
 
 // Engine is the way out of one workspace. All methods may be called
@@ -23,7 +23,7 @@ type Engine struct {
 	pool    *pool
 	asks    *asks
 	front   *front
-	arrived knock.Arrivals[arrival]
+	arrived synhold.Arrivals[arrival]
 	recent  recent
 	fast    chan struct{} // held by a stream that is copied without us; see copy_linux.go
 
@@ -200,5 +200,5 @@ func reset(c ender) {
 	_ = c.Close()
 }
 
-// closed tells the end of a listener from a bad moment of it.
+// closedErr tells the end of a listener from a bad moment of it.
 func closedErr(err error) bool { return errors.Is(err, net.ErrClosed) }

@@ -109,18 +109,33 @@ func ContainedStage() (string, error) {
 
 // RelayProgram opens the program that serves the project in a machine. It may be of another
 // build: nothing that it says there is trusted.
-func RelayProgram() (*os.File, error) {
+func RelayProgram() (*os.File, error) { return ownBeside(relayBeside) }
+
+// GvisorProgram opens the program that runs sandboxes of gVisor.
+func GvisorProgram() (*os.File, error) { return ownBeside(gvisorBeside) }
+
+// OpensFUSE says why this user cannot mount a file system of FUSE, nil where it can.
+func OpensFUSE() error {
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// ownBeside opens a program beside ours, of any build.
+func ownBeside(name string) (*os.File, error) {
 	self, err := OwnProgram()
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(filepath.Dir(self), relayBeside), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(self), name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s has to lie beside carrel, see `make install`: %w", relayBeside, err)
+		return nil, fmt.Errorf("%s has to lie beside carrel, see `make install`: %w", name, err)
 	}
 	if err := ownedAlike(f); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s beside carrel has another owner or mode than carrel: %w", relayBeside, err)
+		return nil, fmt.Errorf("%s beside carrel has another owner or mode than carrel: %w", name, err)
 	}
 	return f, nil
 }

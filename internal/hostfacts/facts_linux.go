@@ -22,7 +22,7 @@ import (
 type Facts struct {
 	mu     sync.Mutex
 	known  map[string]fact
-	kernel []string // mounts, see kernelMounts; nil before the first question
+	kernel []string // mounts, see KernelMounts; nil before the first question
 }
 
 type fact struct {

@@ -37,3 +37,6 @@ func Readable(string) bool { return true }
 
 // Searchable cannot ask here.
 func Searchable(string) bool { return true }
+
+// ForgetBelow does nothing here: nothing is remembered.
+func (*Facts) ForgetBelow(string) {}

@@ -13,9 +13,10 @@ import (
 // Small programs beside our own. Where one is not there, or of another build, our own program
 // does the same.
 const (
-	stageBeside = "carrel-stage" // the first process in the walls
-	fileBeside  = "carrel-file"  // carries out a file tool's request inside
-	relayBeside = "carrel-relay" // serves the project in a virtual machine
+	stageBeside  = "carrel-stage"  // the first process in the walls
+	fileBeside   = "carrel-file"   // carries out a file tool's request inside
+	relayBeside  = "carrel-relay"  // serves the project in a virtual machine
+	gvisorBeside = "carrel-gvisor" // runs sandboxes of gVisor
 )
 
 // OwnProgramRules gives the rules that keep commands from changing what the person outside starts,

@@ -21,10 +21,11 @@ func (s *Search) Binds() (binds, links []sandbox.Mount, err error) {
 			return nil, nil, &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: v.V, Rule: "network.unix_sockets", Source: v.Source.String(),
 				Message: fmt.Sprintf("%s: %q %s", v.Source.Text, v.V, why), Hint: "name one socket file of your own or root's, by its path"}
 		}
-		reason := "socket granted by " + v.Source.String()
-		if !slices.ContainsFunc(binds, func(m sandbox.Mount) bool { return m.Target == real }) {
-			binds = append(binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: real, ReadOnly: true, Reason: reason})
+		if slices.ContainsFunc(binds, func(m sandbox.Mount) bool { return m.Target == real }) {
+			continue
 		}
+		reason := "socket granted by " + v.Source.String()
+		binds = append(binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: real, ReadOnly: true, Reason: reason})
 		for _, name := range s.Names {
 			// Directories on the way are links inside as they are outside.
 			at := filepath.Join(s.Facts.Canonical(filepath.Dir(name)), filepath.Base(name))

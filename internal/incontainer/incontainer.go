@@ -1,6 +1,6 @@
 // Package incontainer knows in which container this process runs, by the marks that container
-// engines leave, which job of continuous integration it is a part of, and by which flags such a
-// container is started so that walls can be made in it.
+// engines leave. It knows which job of continuous integration it is a part of. It knows by which
+// flags such a container is started so that walls can be made in it.
 package incontainer
 
 import (

@@ -6,13 +6,17 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/egress"
 	"carrel/internal/fdpass"
 	"carrel/internal/policy"
+	"carrel/internal/ports"
 	"carrel/internal/sandbox"
 	"carrel/internal/steps"
 )
@@ -25,14 +29,79 @@ func (n *Network) startEgress(listeners []net.Listener, udp int) error {
 	if err != nil {
 		return fmt.Errorf("answering names inside: %w", err)
 	}
-	c := egress.Config{Rules: n.c.Policy.HostRules(), Listen: n.listen, Owner: n.owner, Attempt: n.attempt, Upstream: n.c.Upstream}
+	n.newEngine(n.listen)
+	go func() { _ = n.engine.ServeProxy(listeners[sandbox.ListenProxy]) }()
+	go func() { _ = n.engine.ServeDNS(names, listeners[sandbox.ListenNamesTCP]) }()
+	return nil
+}
+
+// StartProxy answers those who come by a listener as a proxy, for a workspace in another
+// machine: programs that know no proxy reach nothing.
+func (n *Network) StartProxy(l net.Listener) {
+	n.newEngine(nil)
+	go func() { _ = n.engine.ServeProxy(l) }() // until it is closed
+}
+
+// DialPort connects to a port of the host that the policy lists, for a program in another machine.
+// The connection is logged when it is closed.
+func (n *Network) DialPort(ctx context.Context, port uint16) (interface {
+	net.Conn
+	CloseWrite() error
+}, error,
+) {
+	if !slices.Contains(n.c.HostPorts, port) {
+		return nil, fmt.Errorf("port %d of the host is not listed", port)
+	}
+	done := ports.Carried{Began: time.Now()}
+	for _, ip := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
+		done.To = netip.AddrPortFrom(ip, port)
+		var conn net.Conn
+		if conn, done.Err = dialOutside(ctx, done.To); done.Err == nil {
+			return &portConn{TCPConn: conn.(*net.TCPConn), done: done, closed: n.carried}, nil
+		}
+	}
+	n.carried(done)
+	return nil, done.Err
+}
+
+// portConn is a connection to a port of the host, which counts what it carries.
+type portConn struct {
+	*net.TCPConn
+	sent, received atomic.Int64
+	once           sync.Once
+	done           ports.Carried
+	closed         func(ports.Carried)
+}
+
+// Read implements [net.Conn].
+func (c *portConn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	c.received.Add(int64(n))
+	return n, err
+}
+
+// Write implements [net.Conn].
+func (c *portConn) Write(p []byte) (int, error) {
+	n, err := c.TCPConn.Write(p)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+// Close implements [net.Conn].
+func (c *portConn) Close() error {
+	c.once.Do(func() {
+		c.done.Sent, c.done.Received = c.sent.Load(), c.received.Load()
+		c.closed(c.done)
+	})
+	return c.TCPConn.Close()
+}
+
+func (n *Network) newEngine(listen func(ctx context.Context, network, address string) (net.Listener, error)) {
+	c := egress.Config{Rules: n.c.Policy.HostRules(), Listen: listen, Owner: n.owner, Attempt: n.attempt, Upstream: n.c.Upstream}
 	if n.c.Policy.OnUnknown == policy.UnknownAsk {
 		c.Ask = n.ask
 	}
 	n.engine = egress.New(c)
-	go func() { _ = n.engine.ServeProxy(listeners[sandbox.ListenProxy]) }()
-	go func() { _ = n.engine.ServeDNS(names, listeners[sandbox.ListenNamesTCP]) }()
-	return nil
 }
 
 // listen has the stage make a listener.
@@ -50,7 +119,7 @@ func (n *Network) listen(ctx context.Context, _, address string) (net.Listener, 
 		if err != nil {
 			return nil, err
 		}
-		if err := n.door.Hold(l); err != nil {
+		if err := n.holder.Hold(l); err != nil {
 			l.Close()
 			return nil, err
 		}

@@ -18,12 +18,12 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/egress"
 	"carrel/internal/fdpass"
-	"carrel/internal/knock"
 	"carrel/internal/policy"
 	"carrel/internal/ports"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
+	"carrel/internal/synhold"
 )
 
 // Config says what one workspace may reach, and who is told.
@@ -63,16 +63,17 @@ type Network struct {
 	c         Config
 	plan      *sandbox.Plan
 	walls     *sandbox.Walls
-	outside   *ports.Sockets // of the host, to know who comes
+	callbacks *ports.Callbacks // nil before there is an inside
+	outside   *ports.Sockets   // of the host, to know who comes
 	own       *owners
 	waiting   map[uint16][]net.Listener // published, by the port of the host
 	forwards  map[uint16]*ports.Forward // by the port of the host
 	published []*ports.Published
-	engine    *egress.Engine // nil where the network is not filtered
-	host      []net.Listener // of the host protocol
-	nowhere   *noRoute       // nil where there is a network
-	door      *knock.Door    // nil where connections are accepted at once
-	ready     chan struct{}  // closed when desk is known
+	engine    *egress.Engine  // nil where the network is not filtered
+	host      []net.Listener  // of the host protocol
+	nowhere   *noRoute        // nil where there is a network
+	holder    *synhold.Holder // nil where connections are accepted at once
+	ready     chan struct{}   // closed when desk is known
 
 	mu      sync.Mutex
 	desk    *supervisor.Server
@@ -160,7 +161,7 @@ func (n *Network) Start(walls *sandbox.Walls, plan *sandbox.Plan) error {
 		for _, i := range at {
 			if i < len(listeners) && listeners[i] != nil {
 				c.Listeners = append(c.Listeners, listeners[i])
-				if err := n.door.Hold(listeners[i]); err != nil {
+				if err := n.holder.Hold(listeners[i]); err != nil {
 					return fmt.Errorf("holding connections to port %d of the host: %w", port, err)
 				}
 			}
@@ -169,14 +170,20 @@ func (n *Network) Start(walls *sandbox.Walls, plan *sandbox.Plan) error {
 		n.forwards[port] = ports.NewForward(c)
 		n.mu.Unlock()
 	}
+	n.StartInward(n.dialWalls)
+	return nil
+}
+
+// StartInward begins to carry connections to published ports. dial connects to a port inside.
+func (n *Network) StartInward(dial ports.Dial) {
+	n.callbacks = ports.NewCallbacks(dial)
 	for _, v := range n.c.Published {
 		n.published = append(n.published, ports.Publish(ports.PublishConfig{
-			Listeners: n.waiting[v.Host], Port: v.Inside, Dial: n.dialInside, Refused: func(why string) { n.strangers(v, why) },
+			Listeners: n.waiting[v.Host], Port: v.Inside, Dial: dial, Refused: func(why string) { n.strangers(v, why) },
 			Mine: func(c *net.TCPConn) bool { return n.outside.OwnedBy(c, uint32(n.c.UID), 0) },
 		}))
 		delete(n.waiting, v.Host)
 	}
-	return nil
 }
 
 // HostListeners are those of the host protocol.
@@ -192,7 +199,7 @@ func (n *Network) AnswersTo(desk *supervisor.Server) {
 
 // Close ends all that is open. What it has to tell is in the summary then.
 func (n *Network) Close() {
-	n.door.Close()
+	n.holder.Close()
 	if n.engine != nil {
 		n.engine.Close()
 	}
@@ -202,6 +209,7 @@ func (n *Network) Close() {
 	for _, p := range n.published {
 		p.Close()
 	}
+	n.callbacks.Close()
 	for _, list := range n.waiting {
 		for _, l := range list {
 			l.Close()
@@ -308,8 +316,11 @@ func dialOutside(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", to.String())
 }
 
-// dialInside has the stage connect.
-func (n *Network) dialInside(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+// OpenCallback opens the way back of a login to a port inside.
+func (n *Network) OpenCallback(port uint16) error { return n.callbacks.Open(port) }
+
+// dialWalls has the stage connect.
+func (n *Network) dialWalls(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	return sandbox.Await(ctx, func() (net.Conn, error) {
 		fd, err := n.walls.Dial(to)
 		if err != nil {

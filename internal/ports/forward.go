@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"carrel/internal/knock"
+	"carrel/internal/synhold"
 )
 
 // ForwardConfig describes one port of the host that is reached inside.
@@ -23,7 +23,7 @@ type ForwardConfig struct {
 type Forward struct {
 	*relay
 	c       ForwardConfig
-	arrived knock.Arrivals[reached]
+	arrived synhold.Arrivals[reached]
 }
 
 // reached is a connection to the port of the host, and where that is.
@@ -32,14 +32,14 @@ type reached struct {
 	to   netip.AddrPort
 }
 
-// Knock answers for a connection inside that is not accepted yet: it is where a program
+// Answer answers for a connection inside that is not accepted yet: it is where a program
 // listens on the port of the host.
-func (f *Forward) Knock(ends knock.Ends) knock.Answer {
+func (f *Forward) Answer(ends synhold.Ends) synhold.Answer {
 	began := time.Now()
 	conn, to, err := dialLoopback(f.ctx, f.c.Dial, f.c.Port)
 	if err == nil {
 		f.arrived.Put(ends, reached{conn, to}, func(r reached) { r.conn.Close() })
-		return knock.Accepted
+		return synhold.Accepted
 	}
 	done := Carried{Began: began, From: ends.From, To: to, Err: err}
 	if f.c.Owner != nil {
@@ -48,11 +48,11 @@ func (f *Forward) Knock(ends knock.Ends) knock.Answer {
 	if f.c.Carried != nil {
 		f.c.Carried(done)
 	}
-	return knock.Refused
+	return synhold.Refused
 }
 
 func (f *Forward) arrivedOrDialled(ctx context.Context, near net.Conn) (net.Conn, netip.AddrPort, error) {
-	if r, ok := f.arrived.Take(knock.EndsOf(near)); ok {
+	if r, ok := f.arrived.Take(synhold.EndsOf(near)); ok {
 		return r.conn, r.to, nil
 	}
 	return dialLoopback(ctx, f.c.Dial, f.c.Port)

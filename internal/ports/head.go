@@ -62,7 +62,7 @@ func readHead(conn net.Conn) ([]byte, error) {
 	}
 }
 
-// What a beginning is.
+// headKind is what the beginning of a stream is.
 type headKind uint8
 
 const (

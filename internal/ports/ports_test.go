@@ -270,3 +270,55 @@ func TestBothFamilies(t *testing.T) {
 		t.Errorf("the error does not name the port: %v", err)
 	}
 }
+
+// TestCallbacks: a login's way back leads to the port inside, one at a time, and ends with Close.
+func TestCallbacks(t *testing.T) {
+	inside, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inside.Close()
+	go func() {
+		for {
+			conn, err := inside.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "hello")
+			conn.Close()
+		}
+	}()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := free.Addr().(*net.TCPAddr)
+	free.Close()
+	c := NewCallbacks(func(_ context.Context, to netip.AddrPort) (net.Conn, error) {
+		if int(to.Port()) != at.Port {
+			t.Errorf("dialled %s", to)
+		}
+		return net.Dial("tcp", inside.Addr().String())
+	})
+	for range 2 { // a program may ask twice
+		if err := c.Open(uint16(at.Port)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Open(uint16(at.Port) + 1); err == nil {
+		t.Error("two are open")
+	}
+	conn, err := net.Dial("tcp", at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "hello" {
+		t.Errorf("%q %v", got, err)
+	}
+	conn.Close()
+	c.Close()
+	if conn, err := net.Dial("tcp", at.String()); err == nil {
+		conn.Close()
+		t.Error("it is open after the end")
+	}
+}

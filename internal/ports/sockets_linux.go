@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenLoopback's errors.
+// inUse says that an error of ListenLoopback means a port that is taken.
 func inUse(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }
 
 // Sockets asks one network namespace about its sockets, see sock_diag(7).

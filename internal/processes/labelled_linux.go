@@ -206,21 +206,12 @@ type Counts struct {
 const CountAge = 250 * time.Millisecond
 
 // Of gives the number of processes of a workspace that have a label.
-func (c *Counts) Of(n *Namespace, label uint64) int {
+func (c *Counts) Of(n Members, label uint64) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.at) > CountAge {
 		at := time.Now()
-		count, known := n.Counts()
-		var err error
-		if !known {
-			count = make(map[uint64]int)
-			err = eachInside(n.stage, func(p Process, label uint64) {
-				if !p.Gone && label != 0 {
-					count[label]++
-				}
-			})
-		}
+		count, err := n.All()
 		if err == nil || c.count == nil {
 			c.at, c.count = at, count
 		}
@@ -236,10 +227,14 @@ const maxLabelled = 1 << 16
 func Signal(list []Process, sig syscall.Signal) {
 	for _, p := range list {
 		fd, err := unix.PidfdOpen(p.PID, 0)
-		if err != nil {
+		if err != nil && err != unix.ENOSYS {
 			continue
 		}
 		if now, ok := Read(p.PID); ok && now.Start == p.Start {
+			if err == unix.ENOSYS { // gVisor's kernel; only a number that was given anew at this moment is another's
+				_ = unix.Kill(p.PID, sig)
+				continue
+			}
 			_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 		}
 		unix.Close(fd)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"carrel/internal/procfs"
 	"carrel/internal/sandbox"
@@ -71,14 +72,53 @@ func (n *Namespace) Counts() (count map[uint64]int, known bool) {
 	return count, known
 }
 
-// Count gives how many processes have a label. Where the procfs cannot tell, all of the
-// machine are looked at.
+// Members are the processes of one workspace, by their labels; 0 stands for any and for none.
+type Members interface {
+	All() (map[uint64]int, error)                   // how many processes each label has
+	Count(label uint64) int                         // for callers that ask again
+	Left(label uint64) (int, error)                 // for those to which 0 means the end
+	Signal(label uint64, signals ...syscall.Signal) // in this order, to each that is there now
+	Kill(label uint64) error                        // returns when nothing is left
+}
+
+// Count implements [Members]. Where the procfs cannot tell, all of the machine are looked at.
 func (n *Namespace) Count(label uint64) int {
-	if count, known := n.Counts(); known {
+	if count, known := n.Counts(); known && label != 0 {
 		return count[label]
 	}
 	return len(Labelled(n.stage, label))
 }
+
+// All implements [Members].
+func (n *Namespace) All() (map[uint64]int, error) {
+	if count, known := n.Counts(); known {
+		return count, nil
+	}
+	count := make(map[uint64]int)
+	err := eachInside(n.stage, func(p Process, label uint64) {
+		if !p.Gone && label != 0 {
+			count[label]++
+		}
+	})
+	return count, err
+}
+
+// Left implements [Members].
+func (n *Namespace) Left(label uint64) (int, error) {
+	found, err := FindLabelled(n.stage, label)
+	return len(found), err
+}
+
+// Signal implements [Members]. Processes that cannot be looked at get none.
+func (n *Namespace) Signal(label uint64, signals ...syscall.Signal) {
+	found := Labelled(n.stage, label)
+	for _, sig := range signals {
+		Signal(found, sig)
+	}
+}
+
+// Kill implements [Members].
+func (n *Namespace) Kill(label uint64) error { return KillLabel(n.stage, label) }
 
 // Bounds of a look. To read the limits of more costs more than to ask the kernel for those
 // of all processes of the machine.

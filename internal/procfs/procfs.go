@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Stat is what is used of /proc/PID/stat.
@@ -31,28 +32,38 @@ type Stat struct {
 // several threads it says that the first has ended.
 func (s *Stat) Gone() bool { return s.State == 'Z' || s.State == 'X' || s.State == 'x' }
 
-// maxLine is longer than any line of the kernel's.
-const maxLine = 2048
+// maxLine is longer than any line of the kernel's: a name, and 52 numbers of up to 20 digits.
+const maxLine = 1280
 
 // ReadStat reads the line of a process or thread. The error is an *os.PathError where there
 // is none.
 func ReadStat(pid int) (Stat, error) {
 	name := "/proc/" + strconv.Itoa(pid) + "/stat"
-	f, err := os.Open(name)
-	if err != nil {
-		return Stat{}, err
-	}
-	defer f.Close()
 	var buf [maxLine]byte
-	n, err := f.Read(buf[:])
+	line, err := read(name, buf[:])
 	if err != nil {
 		return Stat{}, err
 	}
-	s, err := ParseStat(buf[:n])
+	s, err := ParseStat(line)
 	if err != nil {
 		return Stat{}, fmt.Errorf("reading %s: %w", name, err)
 	}
 	return s, nil
+}
+
+// read reads a file that comes in one piece. An os.File would have the runtime ask whether it
+// can be waited for, which takes longer.
+func read(name string, buf []byte) ([]byte, error) {
+	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	n, err := syscall.Read(fd, buf)
+	syscall.Close(fd)
+	if err != nil {
+		return nil, &os.PathError{Op: "read", Path: name, Err: err}
+	}
+	return buf[:n], nil
 }
 
 // Places of the fields behind the name.
@@ -125,7 +136,8 @@ func (s *Stat) set(field int, word string) (err error) {
 
 // BootID names the time since this machine was started; "" where the kernel does not say.
 var BootID = sync.OnceValue(func() string {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	var buf [64]byte
+	id, err := read("/proc/sys/kernel/random/boot_id", buf[:])
 	if err != nil {
 		return ""
 	}

@@ -42,10 +42,12 @@ func Early() (status int, done bool) {
 	if err != nil {
 		return 0, false
 	}
-	r := Run(w, c)
+	r, signals := run(w, c)
 	status, signal, ok := r.plain()
 	if !ok {
-		taken = &r
+		if taken = &r; signals != nil {
+			signals.Release()
+		}
 		return 0, false
 	}
 	if signal {

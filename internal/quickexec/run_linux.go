@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -14,33 +15,49 @@ import (
 
 // Run runs a command with this process's standard descriptors, and returns when it has ended.
 func Run(w Workspace, c Command) Result {
+	r, signals := run(w, c)
+	if signals != nil {
+		signals.Release()
+	}
+	return r
+}
+
+// run is Run, and leaves the signals caught; nil where they were not. To let go of them takes
+// time that a process which is about to end need not spend.
+func run(w Workspace, c Command) (Result, *stdio.Caught) {
 	r := Result{Workspace: w.ID}
 	files, err := stdio.New([3]*os.File{os.Stdin, os.Stdout, os.Stderr}, true)
 	if err != nil {
 		r.Err = err
-		return r
+		return r, nil
 	}
-	signals, started := stdio.HoldSignals(), make(chan func(syscall.Signal) error, 1)
-	defer signals.Stop()
-	signals.PassOn(started)
-	talk, err := w.open(execLine(w.Ceiling, c), files.Files[:]...)
+	talk, err := w.connect()
 	if err != nil {
 		files.Abandon()
 		r.Err = err
-		return r
+		return r, nil
 	}
 	defer talk.close()
+	// A signal that comes when the request is out is the command's, which may run already.
+	signals, err := stdio.CatchSignals()
+	if err == nil {
+		err = talk.ask(execLine(w.Ceiling, c), files.Files[:]...)
+	}
+	if err != nil {
+		files.Abandon()
+		r.Err = err
+		return r, signals
+	}
+	pass := passing{of: w, talk: talk, signals: signals}
+	talk.ready = pass.untilReadable
 	files.Started()
 	line, err := talk.next()
 	if err != nil || !more(line) {
 		files.Abandon()
 		r.Last, r.Err = line, err
-		return r
+		return r, signals
 	}
-	started <- func(s syscall.Signal) error {
-		go w.leaveStill(s)
-		return talk.send(signalLine(int(s)))
-	}
+	pass.on()
 	for err == nil && more(line) {
 		line, err = talk.next()
 	}
@@ -49,11 +66,65 @@ func Run(w Workspace, c Command) Result {
 	if r.Last, r.Err = line, err; err == nil {
 		r.Err = lost
 	}
-	return r
+	return r, signals
 }
 
 // more reports whether a line of an answer is not its last.
 func more(line []byte) bool { return string(field(line, "more")) == "true" }
+
+// startPatience is how long a signal waits for a command to have started.
+const startPatience = time.Second
+
+// passing hands signals on to a command. One that comes before that is known to have started
+// waits for it, as the command may run already. Where no answer comes it is this process's own.
+type passing struct {
+	of      Workspace
+	talk    *conversation
+	signals *stdio.Caught
+	started bool
+	early   []syscall.Signal
+	since   time.Time // when the first of these came
+}
+
+// untilReadable waits until the workspace has said something, and hands on what comes meanwhile.
+func (p *passing) untilReadable() error {
+	for {
+		patience := time.Duration(-1)
+		if len(p.early) > 0 {
+			if patience = startPatience - time.Since(p.since); patience < 0 {
+				stdio.DieBy(p.early[0])
+			}
+		}
+		s, readable, err := p.signals.Await(p.talk.fd, patience)
+		if s != 0 {
+			p.take(s)
+		}
+		if err != nil || readable {
+			return err
+		}
+	}
+}
+
+func (p *passing) take(s syscall.Signal) {
+	if !p.started {
+		if len(p.early) == 0 {
+			p.since = time.Now()
+		}
+		p.early = append(p.early, s)
+		return
+	}
+	go p.of.leaveStill(s)
+	_ = p.talk.send(signalLine(int(s))) // a workspace that has gone is seen by who reads
+}
+
+// on says that the command has started.
+func (p *passing) on() {
+	p.started = true
+	for _, s := range p.early {
+		p.take(s)
+	}
+	p.early = nil
+}
 
 // stillPatience is how long a command may take to end by a signal before the caller asks
 // whether the workspace stands still.
@@ -67,11 +138,14 @@ func (w Workspace) leaveStill(s syscall.Signal) {
 		return
 	}
 	time.Sleep(stillPatience)
-	talk, err := w.open(statusLine(w.Ceiling))
+	talk, err := w.connect()
 	if err != nil {
 		return
 	}
 	defer talk.close()
+	if err := talk.ask(statusLine(w.Ceiling)); err != nil {
+		return
+	}
 	line, err := talk.next()
 	if err != nil || string(fields(line, "status", "control", "mode")) != `"paused"` {
 		return
@@ -82,13 +156,14 @@ func (w Workspace) leaveStill(s syscall.Signal) {
 
 // conversation is a connection to a supervisor, by calls that block.
 type conversation struct {
-	of  registry.Listener
-	fd  int
-	got []byte
+	of    registry.Listener
+	fd    int
+	got   []byte
+	ready func() error // waits until there is something to read, nil for read(2) itself
 }
 
-// open sends a request with descriptors beside it.
-func (w Workspace) open(line []byte, files ...*os.File) (*conversation, error) {
+// connect opens a conversation.
+func (w Workspace) connect() (*conversation, error) {
 	fd, err := w.Connect(nil)
 	if err != nil {
 		return nil, err
@@ -98,14 +173,19 @@ func (w Workspace) open(line []byte, files ...*os.File) (*conversation, error) {
 	if err = syscall.SetNonblock(fd, false); err == nil {
 		err = syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_SNDTIMEO, &limit)
 	}
-	if err == nil {
-		err = c.send(line, files...)
-	}
 	if err != nil {
 		c.close()
 		return nil, w.Broken(err)
 	}
 	return c, nil
+}
+
+// ask sends the request, with descriptors beside it.
+func (c *conversation) ask(line []byte, files ...*os.File) error {
+	if err := c.send(line, files...); err != nil {
+		return c.of.Broken(err)
+	}
+	return nil
 }
 
 func (c *conversation) send(line []byte, files ...*os.File) error {
@@ -144,8 +224,13 @@ func (c *conversation) next() ([]byte, error) {
 		if len(c.got) > registry.MaxLine {
 			return nil, c.of.Broken(registry.ErrLine)
 		}
-		var part [4 << 10]byte
-		n, err := syscall.Read(c.fd, part[:])
+		if c.ready != nil {
+			if err := c.ready(); err != nil {
+				return nil, c.of.Broken(err)
+			}
+		}
+		c.got = slices.Grow(c.got, 1<<10)
+		n, err := syscall.Read(c.fd, c.got[len(c.got):cap(c.got)])
 		switch {
 		case err == syscall.EINTR:
 		case err == nil && n == 0 && len(c.got) > 0:
@@ -155,7 +240,7 @@ func (c *conversation) next() ([]byte, error) {
 		case err != nil:
 			return nil, c.of.Broken(err)
 		}
-		c.got = append(c.got, part[:max(n, 0)]...)
+		c.got = c.got[:len(c.got)+max(n, 0)]
 	}
 }
 

@@ -322,10 +322,12 @@ func forkHeld(argv []string, files []uintptr) (int, error) {
 	})
 }
 
-// codeOf is the errno that bubblewrap's words end with, as far as it says that something
-// has gone meanwhile; 0 for any other.
+// codeOf is ENOENT where bubblewrap's words say that something has gone meanwhile, 0 for all others.
+// Where the directory of that is read-only, it cannot make the place for a mount.
 func codeOf(err error) int {
-	if strings.HasSuffix(strings.TrimSpace(err.Error()), "No such file or directory") { // in the language of helperEnv
+	said := strings.TrimSpace(err.Error()) // in the language of helperEnv
+	if strings.HasSuffix(said, "No such file or directory") ||
+		strings.Contains(said, "Can't create file at ") && strings.HasSuffix(said, "Read-only file system") {
 		return int(unix.ENOENT)
 	}
 	return 0
@@ -339,7 +341,7 @@ func (w *Walls) answers() error {
 		return err
 	}
 	defer unix.Close(pidfd)
-	return control(w.control, func(fd int) error {
+	return control(w.control.file, func(fd int) error {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(pidfd), Events: unix.POLLIN}}
 		if _, err := unix.Poll(fds, -1); err != nil {
 			return err
@@ -383,7 +385,7 @@ func (w *Walls) greeted(newNet bool) error {
 func (w *Walls) hello() (string, error) {
 	buf, oob := make([]byte, MaxMessage), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
 	var n, oobn int
-	err := control(w.control, func(fd int) (err error) {
+	err := control(w.control.file, func(fd int) (err error) {
 		if n, oobn, _, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC); err == nil {
 			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSCRED, 0)
 		}

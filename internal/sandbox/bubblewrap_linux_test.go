@@ -1,9 +1,12 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestBubblewrapVersions(t *testing.T) {
@@ -13,6 +16,21 @@ func TestBubblewrapVersions(t *testing.T) {
 	} {
 		if serves(version) != want {
 			t.Errorf("version %q: want %v", version, want)
+		}
+	}
+}
+
+// TestWhatHasGoneMeanwhile: of bubblewrap's words, those that a second look may mend.
+func TestWhatHasGoneMeanwhile(t *testing.T) {
+	for said, want := range map[string]int{
+		"bwrap: Can't bind mount /bindfileX on /newroot/a: Unable to mount source on destination: No such file or directory": int(unix.ENOENT),
+		"it ended: bwrap: Can't create file at /a/b.sock: Read-only file system\n":                                           int(unix.ENOENT),
+		"it ended: bwrap: Can't mount tmpfs on /newroot/a: Read-only file system":                                            0,
+		"it ended: bwrap: Can't create file at /a/b.sock: Permission denied":                                                 0,
+		"": 0,
+	} {
+		if got := codeOf(errors.New(said)); got != want {
+			t.Errorf("%q: %d, want %d", said, got, want)
 		}
 	}
 }

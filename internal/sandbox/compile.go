@@ -150,7 +150,7 @@ func (c *compiler) skeleton() {
 	c.add(Mount{Kind: MountPts, Target: "/dev/pts", Dir: true, Reason: "private pseudoterminals"})
 	c.private("/dev/shm", 0o1777, "private shared memory")
 	if c.in.Terminal != "" {
-		c.add(Mount{Kind: MountDevice, Target: "/dev/console", Source: c.in.Terminal, Optional: true, Reason: "the terminal that started it"})
+		c.add(Mount{Kind: MountDevice, Target: ConsolePath, Source: c.in.Terminal, Optional: true, Reason: "the terminal that started it"})
 	}
 	c.tail = append(c.tail, Mount{Kind: Freeze, Target: "/dev"})
 	c.add(Mount{Kind: MountTmpfs, Target: "/run", Perm: 0o755, Dir: true, Reason: "no host sockets"})

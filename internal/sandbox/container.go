@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +16,12 @@ const EngineContainer Engine = "container"
 // EngineLima has no walls on this machine: another kernel makes them, in a virtual machine.
 const EngineLima Engine = "lima"
 
+// EngineGvisor has no walls made by a stage: a sandbox of gVisor shows the plan's view.
+const EngineGvisor Engine = "gvisor"
+
+// EngineVM is the same for a machine of QEMU, which is shown what the plan has of this machine.
+const EngineVM Engine = "vm"
+
 // Words of the stage in a container.
 const (
 	ContainerArg = "container" // the container's first process; a user, a group, and whether the network is its own follow
@@ -28,6 +35,9 @@ const (
 	ContainerStage  = ContainerDir + "/" + StageArg0
 	containerHost   = ContainerDir + "/host" // the host's files and directories, by their paths there
 )
+
+// ConsolePath is where the caller's terminal is inside, on a read-only mount.
+const ConsolePath = "/dev/console"
 
 // ImageVariable begins the names by which the stage gets the image's own variables.
 const ImageVariable = "CARREL_IMAGE_"
@@ -45,7 +55,8 @@ type Container interface {
 	Dir() string
 	// Start has the engine start it. first is its first process, with arguments;
 	// network says that it has the host's network. The error is the engine's word.
-	Start(binds []HostBind, first []string, network bool) error
+	// It returns soon after ctx ends, and no program of its own runs on.
+	Start(ctx context.Context, binds []HostBind, first []string, network bool) error
 	// Remove ends the container, if that has not ended, and waits until it is gone.
 	Remove()
 }
@@ -56,8 +67,11 @@ func inContainer(mounts []Mount) ([]Mount, []HostBind) {
 	mounts = slices.Clone(mounts)
 	written := make(map[string]bool)
 	for i := range mounts {
-		if m := &mounts[i]; m.Kind == MountBind {
+		switch m := &mounts[i]; {
+		case m.Kind == MountBind:
 			written[m.Source] = written[m.Source] || !m.ReadOnly
+		case ofHost(m):
+			written[m.Source] = false // its mount is read-only, where it is opened
 		}
 	}
 	var sources []string
@@ -74,11 +88,16 @@ func inContainer(mounts []Mount) ([]Mount, []HostBind) {
 	}
 	slices.SortFunc(binds, func(a, b HostBind) int { return strings.Compare(a.Source, b.Source) })
 	for i := range mounts {
-		if m := &mounts[i]; m.Kind == MountBind {
+		if m := &mounts[i]; ofHost(m) {
 			m.Source = containerHost + m.Source
 		}
 	}
 	return mounts, binds
+}
+
+// ofHost says whether a step shows something of the host's. Other devices are the container's.
+func ofHost(m *Mount) bool {
+	return m.Kind == MountBind || m.Kind == MountDevice && m.Target == ConsolePath
 }
 
 // imageSteps changes what a plan does beside the host's files, for a container: the image

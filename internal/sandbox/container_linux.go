@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +13,7 @@ import (
 
 // containerTime bounds how long an engine may take until the container's first process
 // answers: the first start of an image may copy it.
-const containerTime = 90 * time.Second
+var containerTime = 90 * time.Second // shorter in tests
 
 // answerTime bounds how long its first process may take after that.
 const answerTime = 15 * time.Second
@@ -64,13 +65,18 @@ func connectContainer(p *Plan, binds []HostBind) (*Walls, error) {
 	}
 	done := os.NewFile(uintptr(pair[0]), "engine")
 	defer done.Close()
-	said := make(chan error, 1)
+	said, ended := make(chan error, 1), make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
 	go func() { // its end is told by the pipe, what it said by the channel
-		said <- p.Container.Start(binds, first, !p.NewNet)
+		defer close(ended)
+		defer cancel()
+		said <- p.Container.Start(ctx, binds, first, !p.NewNet)
 		unix.Close(pair[1])
 	}()
 	conn, err := acceptOwn(int(listener.Fd()), int(done.Fd()), said)
 	if err != nil {
+		cancel() // an engine that still works on it would hold the container
+		<-ended
 		return nil, err
 	}
 	return newWalls(os.NewFile(uintptr(conn), "control")), nil

@@ -6,7 +6,7 @@ import (
 )
 
 // TestInContainer: a container gets each outermost source once, writable where anything in
-// it is written, and the plan finds all of them below one directory.
+// it is written, and the person's terminal; other devices are its own, and the plan finds all of them below one directory.
 func TestInContainer(t *testing.T) {
 	given := []Mount{
 		{Kind: MountTmpfs, Target: "/home/a"},
@@ -16,9 +16,11 @@ func TestInContainer(t *testing.T) {
 		{Kind: MountBind, Source: "/srv/shown/open", Target: "/srv/shown/open"},
 		{Kind: MountBind, Source: "/usr/bin/carrel", Target: SelfPath, ReadOnly: true},
 		{Kind: MountDevice, Source: "/dev/null", Target: "/dev/null"},
+		{Kind: MountDevice, Source: "/dev/pts/7", Target: ConsolePath},
 	}
 	mounts, binds := inContainer(given)
 	want := []HostBind{
+		{"/dev/pts/7", containerHost + "/dev/pts/7", true},
 		{"/home/a/p", containerHost + "/home/a/p", false},
 		{"/srv/shown", containerHost + "/srv/shown", false},
 		{"/usr/bin/carrel", containerHost + "/usr/bin/carrel", true},
@@ -28,7 +30,7 @@ func TestInContainer(t *testing.T) {
 	}
 	for i, m := range mounts {
 		source := given[i].Source
-		if m.Kind == MountBind {
+		if m.Kind == MountBind || m.Target == ConsolePath {
 			source = containerHost + source
 		}
 		if m.Source != source || m.Target != given[i].Target || m.Ino != given[i].Ino {

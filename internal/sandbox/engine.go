@@ -119,11 +119,31 @@ var limits = map[Engine][]limit{
 	},
 	EngineLima: {
 		{policy.DimHistory, noHistory, "what a machine changes of the project goes through the history", "--history on"},
-		{policy.DimNetwork, selectiveNetwork, "the way out through carrel's proxy is not carried into a machine", "--network closed or open"},
 		{policy.DimDisplay, anyDisplay, "a machine has no display", "--display none"},
+		{policy.DimNested, nestedKept, "the machine's kernel has no filter of system calls", "leave --nested out"},
 		{policy.DimPrograms, limitedPrograms, "programs are the machine's", "leave programs.allow out"},
 		{policy.DimDevices, devices, "a machine gets no device of the host's", "leave --device out"},
 		{policy.DimMemory, limitedMemory, "a machine has the memory of lima.memory", "set lima.memory in your configuration, and leave --memory out"},
+		{policy.DimPids, countedProcesses, "they are processes of another kernel", "leave --pids out"},
+	},
+	EngineGvisor: {
+		{policy.DimHistory, noHistory, "what a sandbox changes of the project goes through the history", "--history on"},
+		{policy.DimNetwork, hostNetwork, "a sandbox has no network but its own loopback", "--network filtered, local or closed"},
+		{policy.DimNetwork, socketOfHost, "a sandbox connects to no socket of this machine", "leave unix_sockets out"},
+		{policy.DimDisplay, anyDisplay, "a sandbox has no display", "--display none"},
+		{policy.DimNested, nestedKept, "the sandbox's kernel lets commands make namespaces and mounts of it", "leave --nested out"},
+		{policy.DimPrograms, limitedPrograms, "no mount and no Landlock there keeps code from being loaded", "leave programs.allow out"},
+		{policy.DimDevices, devices, "a sandbox gets no device of this machine", "leave --device out"},
+		{policy.DimMemory, limitedMemory, "it is not limited yet", "leave --memory out"},
+		{policy.DimPids, countedProcesses, "they are processes of another kernel", "leave --pids out"},
+	},
+	EngineVM: {
+		{policy.DimHistory, noHistory, "what a machine changes of the project goes through the history", "--history on"},
+		{policy.DimDisplay, anyDisplay, "a machine has no display", "--display none"},
+		{policy.DimNetwork, socketOfHost, "a socket of this kernel is out of reach of another one", "leave unix_sockets out"},
+		{policy.DimPrograms, limitedPrograms, "the machine's kernel is not told which programs may start", "leave programs.allow out"},
+		{policy.DimDevices, devices, "a machine gets no device of the host's", "leave --device out"},
+		{policy.DimMemory, limitedMemory, "a machine has the memory of vm.memory", "give --memory-mb, or vm.memory, in place of --memory"},
 		{policy.DimPids, countedProcesses, "they are processes of another kernel", "leave --pids out"},
 	},
 	EngineLandlock: {
@@ -148,8 +168,8 @@ func noHistory(pol *policy.Effective, _ *Plan) string {
 	return when(pol.History == policy.HistoryOff, string(policy.HistoryOff))
 }
 
-func selectiveNetwork(pol *policy.Effective, _ *Plan) string {
-	return when(pol.Network != policy.NetClosed && pol.Network != policy.NetOpen, string(pol.Network))
+func hostNetwork(pol *policy.Effective, _ *Plan) string {
+	return when(pol.Network == policy.NetOpen, string(policy.NetOpen))
 }
 
 func limitedMemory(pol *policy.Effective, _ *Plan) string {

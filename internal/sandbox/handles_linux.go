@@ -17,6 +17,7 @@ type Handles struct {
 	Mirror, View int // root directories: roots read-write, and as commands see it
 	Grants       int // root of a tree of the plan's roots alone, read-write
 	MountNS      uint64
+	Level        int // of the workspace's process ids below ours: 1, in a container 2
 }
 
 // TakeBroker hands the broker's descriptors out, once; the caller closes them.
@@ -26,14 +27,31 @@ func (w *Walls) TakeBroker() (Handles, error) {
 	if len(fds) != 4 {
 		return Handles{}, fmt.Errorf("the stage gave %d descriptors for the broker, want 4", len(fds))
 	}
-	return Handles{fds[0], fds[1], fds[2], fds[3], w.mountNS}, nil
+	if w.level.err != nil {
+		return Handles{}, fmt.Errorf("looking at the stage: %w", w.level.err)
+	}
+	return Handles{fds[0], fds[1], fds[2], fds[3], w.mountNS, w.level.n}, nil
+}
+
+// level is how many process ids a process has below ours, or why that is not known.
+type level struct {
+	n   int
+	err error
+}
+
+func levelOf(pid int) level {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return level{err: err}
+	}
+	return level{n: len(strings.Fields(statusLine(status, "NSpid:"))) - 1}
 }
 
 // TakeListeners hands the plan's listeners out, once, in the plan's order; -1
 // stands for an optional one that could not be made. diag is a netlink socket of
 // the workspace's network that tells the inode of a connection's other end, -1
 // where the kernel has none. packets are packet sockets of its loopback interface, see
-// package knock; there are none where the engine cannot make them. The caller closes them
+// package synhold; there are none where the engine cannot make them. The caller closes them
 // all.
 func (w *Walls) TakeListeners() (sockets []int, diag int, packets []int) {
 	sockets, diag, packets = w.sockets, w.diag, w.packets
@@ -96,7 +114,7 @@ func (w *Walls) ask(m Message, fds ...int) dialed {
 	m.ID = w.nextID
 	w.dials[m.ID] = c
 	w.mu.Unlock()
-	if err := w.tell(m, fds...); err != nil {
+	if err := w.control.Tell(m, fds...); err != nil {
 		return dialed{err: err}
 	}
 	select {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"sync"
 
 	"carrel/internal/ancestry"
 
@@ -27,11 +28,22 @@ const maxLabel = 1 << 32
 // Whatever has had a label has the hard limit [ancestry.InsideLimit], above all of them:
 // what has taken its label away is known still.
 
+// labelLimit is the limit that labels are. The kernel of gVisor lets that of real time not be set, and
+// there it is one that no kernel holds a process to.
+var labelLimit = sync.OnceValue(func() int {
+	var limit unix.Rlimit
+	err := unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &limit)
+	if err == nil && unix.Prlimit(0, unix.RLIMIT_RTTIME, &limit, nil) == unix.EPERM {
+		return unix.RLIMIT_RSS
+	}
+	return unix.RLIMIT_RTTIME
+})
+
 // SetLabel gives the calling process a label, which its children inherit; 0 takes it
 // away. It says whether it could: not where the limit is lowered already.
 func SetLabel(label uint64) bool {
 	var limit unix.Rlimit
-	if unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &limit) != nil {
+	if unix.Prlimit(0, labelLimit(), nil, &limit) != nil {
 		return false
 	}
 	limit.Max = min(limit.Max, ancestry.InsideLimit)
@@ -39,7 +51,7 @@ func SetLabel(label uint64) bool {
 	if label != 0 {
 		limit.Cur = labelBase + label
 	}
-	return limit.Cur <= limit.Max && unix.Prlimit(0, unix.RLIMIT_RTTIME, &limit, nil) == nil
+	return limit.Cur <= limit.Max && unix.Prlimit(0, labelLimit(), &limit, nil) == nil
 }
 
 // PrepareLabels has the calling process be as one that has had a label, and says whether
@@ -62,7 +74,7 @@ func LabelOf(pid int) uint64 {
 // seldom is. The error is ESRCH where there is no such process any more.
 func LookLabel(pid int) (label uint64, had bool, err error) {
 	var limit unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &limit); err != nil {
+	if err := unix.Prlimit(pid, labelLimit(), nil, &limit); err != nil {
 		return 0, false, err
 	}
 	return labelIn(limit.Cur), limit.Max <= ancestry.InsideLimit, nil

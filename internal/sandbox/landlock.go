@@ -310,10 +310,18 @@ func socketOfHost(pol *policy.Effective, _ *Plan) string {
 
 // nestedAsked finds a level that somebody wrote down: the default may be less.
 func nestedAsked(pol *policy.Effective, _ *Plan) string {
-	asked := slices.ContainsFunc(pol.Reasons, func(r policy.Reason) bool {
+	return when(pol.Nested == policy.NestedFull || nestedWritten(pol) && pol.Nested != policy.NestedNone, string(pol.Nested))
+}
+
+// nestedKept finds a level that was written down, and that keeps something from commands.
+func nestedKept(pol *policy.Effective, _ *Plan) string {
+	return when(nestedWritten(pol) && pol.Nested != policy.NestedFull, string(pol.Nested))
+}
+
+func nestedWritten(pol *policy.Effective) bool {
+	return slices.ContainsFunc(pol.Reasons, func(r policy.Reason) bool {
 		return r.Dimension == policy.DimNested && r.Source.Layer != policy.LayerDefault
 	})
-	return when(pol.Nested == policy.NestedFull || asked && pol.Nested != policy.NestedNone, string(pol.Nested))
 }
 
 func anyDisplay(pol *policy.Effective, _ *Plan) string {

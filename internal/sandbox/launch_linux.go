@@ -33,14 +33,13 @@ type Walls struct {
 	packets []int // of the loopback interface, until taken
 	broker  []int
 	mountNS uint64
+	level   level                 // of the stage, looked at while it waits for its plan
 	pid     int                   // of the stage
 	child   int                   // what we have started and collect: the stage, or bubblewrap around it; 0 in a container
 	pidfd   int                   // of a stage that is no child of ours, -1 otherwise
 	sweep   func()                // ends what the stage has left behind; nil where its end is the end of all
 	inside  func(Command) Command // a command as it has to be told to the stage; nil for as it is
-	control *os.File
-	send    sync.Mutex
-	buf     [MaxMessage]byte // of the one goroutine that receives
+	control *ControlSocket
 	collect sync.Once
 
 	leash, leashEnd *os.File // of bubblewrap's: see tie
@@ -112,11 +111,13 @@ func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup, standing func(*
 			return err
 		}
 	}
+	// Later a container's stage may have ended, which another reaps: its last message says why.
+	w.level = levelOf(w.pid)
 	fds := []int{int(plan.Fd()), int(stdio[0].Fd()), int(stdio[1].Fd()), int(stdio[2].Fd())}
 	if p.Given != 0 {
 		fds = append(fds, p.Given)
 	}
-	err = w.tell(Message{Kind: MsgPlan}, fds...)
+	err = w.control.Tell(Message{Kind: MsgPlan}, fds...)
 	if err != nil {
 		var n syscall.Errno
 		_ = errors.As(err, &n)
@@ -149,7 +150,7 @@ func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup, standing func(*
 // ready waits for the stage's first word: walls up, or what went wrong.
 func (w *Walls) ready(standing func(*Walls) error) error {
 	for {
-		m, fds, err := w.receive()
+		m, fds, err := w.control.Receive()
 		if err != nil {
 			return &SetupError{Step: "starting the stage", Err: "it ended before the walls stood: " + err.Error()}
 		}
@@ -207,7 +208,7 @@ func setupError(m Message) *SetupError {
 // listen hands each message to whoever waits for it, until the stage ends.
 func (w *Walls) listen() {
 	for {
-		m, fds, err := w.receive()
+		m, fds, err := w.control.Receive()
 		if err != nil {
 			close(w.gone)
 			return
@@ -233,8 +234,9 @@ func (w *Walls) dispatch(m Message, fds []int) {
 		}
 		delete(w.exits, m.ID)
 	case MsgExited:
-		if c := w.exits[m.ID]; c != nil {
-			c <- Exit{Code: m.Code, Signal: m.Signal}
+		select {
+		case w.exits[m.ID] <- Exit{Code: m.Code, Signal: m.Signal}:
+		default: // of no command, or said again
 		}
 	case MsgStopped:
 		if w.stopped != nil {
@@ -300,7 +302,7 @@ func (w *Walls) forget(id uint64) {
 
 // Signal sends sig to a command, or to its whole process group where it leads a session. A command that has ended is no error.
 func (w *Walls) Signal(id uint64, sig syscall.Signal) error {
-	return w.tell(Message{Kind: MsgSignal, ID: id, Signal: int(sig)})
+	return w.control.Tell(Message{Kind: MsgSignal, ID: id, Signal: int(sig)})
 }
 
 // Flush waits until the signals that were sent before have arrived, or all is gone.
@@ -360,7 +362,7 @@ func (w *Walls) Exec(c Command, stdio [3]*os.File) (uint64, error) {
 	id := w.nextID
 	w.starts[id], w.exits[id] = started, make(chan Exit, 1)
 	w.mu.Unlock()
-	err = w.tell(Message{Kind: MsgExec, ID: id}, int(file.Fd()), int(stdio[0].Fd()), int(stdio[1].Fd()), int(stdio[2].Fd()))
+	err = w.control.Tell(Message{Kind: MsgExec, ID: id}, int(file.Fd()), int(stdio[0].Fd()), int(stdio[1].Fd()), int(stdio[2].Fd()))
 	if err != nil {
 		return 0, err
 	}
@@ -387,7 +389,7 @@ func (w *Walls) Kill() {
 func (w *Walls) Close() {
 	// A reader blocked on the socket keeps the descriptor alive; only a
 	// shutdown reaches it, and the stage.
-	_ = control(w.control, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RDWR) })
+	w.control.Shutdown()
 	w.control.Close()
 	w.collect.Do(func() {
 		for w.child > 0 {
@@ -420,35 +422,4 @@ func (w *Walls) TakeAPI() int {
 	fd := w.api
 	w.api = -1
 	return fd
-}
-
-func (w *Walls) tell(m Message, fds ...int) error {
-	w.send.Lock()
-	defer w.send.Unlock()
-	var rights []byte
-	if len(fds) > 0 {
-		rights = unix.UnixRights(fds...)
-	}
-	return control(w.control, func(fd int) error { return unix.Sendmsg(fd, m.Encode(), rights, nil, unix.MSG_NOSIGNAL) })
-}
-
-// receive waits for one message, for one goroutine at a time.
-func (w *Walls) receive() (Message, []int, error) {
-	oob := make([]byte, unix.CmsgSpace(8*4))
-	var n, oobn int
-	err := control(w.control, func(fd int) (err error) {
-		n, oobn, _, _, err = unix.Recvmsg(fd, w.buf[:], oob, unix.MSG_CMSG_CLOEXEC)
-		if err == unix.ECONNRESET { // told once, of a stage that has ended with a word of ours unread, and before its own last words
-			n, oobn, _, _, err = unix.Recvmsg(fd, w.buf[:], oob, unix.MSG_CMSG_CLOEXEC)
-		}
-		return err
-	})
-	if err != nil {
-		return Message{}, nil, err
-	}
-	if n == 0 {
-		return Message{}, nil, unix.EPIPE
-	}
-	m, err := DecodeMessage(w.buf[:n])
-	return m, Rights(oob[:oobn]), err
 }

@@ -14,20 +14,20 @@ func TestLastWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Walls{control: os.NewFile(uintptr(pair[0]), "control")}
+	w := &Walls{control: NewControlSocket(os.NewFile(uintptr(pair[0]), "control"))}
 	defer w.control.Close()
 	last := Message{Kind: MsgExited, ID: FirstCommand, Signal: int(unix.SIGQUIT)}
 	if err := unix.Sendmsg(pair[1], last.Encode(), nil, nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.tell(Message{Kind: MsgFlush}); err != nil {
+	if err := w.control.Tell(Message{Kind: MsgFlush}); err != nil {
 		t.Fatal(err)
 	}
 	unix.Close(pair[1])
-	if m, _, err := w.receive(); err != nil || m != last {
+	if m, _, err := w.control.Receive(); err != nil || m != last {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if m, _, err := w.receive(); err != unix.EPIPE {
+	if m, _, err := w.control.Receive(); err != unix.EPIPE {
 		t.Errorf("after the last word: %+v, %v", m, err)
 	}
 }

@@ -11,7 +11,7 @@ const (
 	inotifyInstances = 32   // where nobody knows the user's: a quarter of the kernel's default
 )
 
-// sharedWith says which part of a limit a workspace may use up.
+// The part of a limit that a workspace may use up: one of so many.
 const (
 	instancesPart = 4
 	watchesPart   = 2

@@ -22,7 +22,7 @@ const DeniedPath = "/run/carrel/denied"
 // a single thread may, and no Go program has that from its start. So it is a
 // fork that makes four system calls and ends.
 func (w *Walls) Mask(target string) error {
-	if w.pid != w.child {
+	if w.child != 0 && w.pid != w.child {
 		return fmt.Errorf("masking %q: bubblewrap's mounts are not carrel's to change", target)
 	}
 	pidfd, err := unix.PidfdOpen(w.pid, 0)

@@ -1,11 +1,10 @@
 // Package sandbox compiles a decided policy to a plan of walls, and starts the stage with
 // it.
 //
-// [Compile] makes an engine-neutral [Plan] from an effective policy: which
-// mounts in which order, which namespaces, which limits. It is pure; what it
-// must know of the machine comes in through [Facts]. [Launch] starts the stage
-// (package stage), our own binary as PID 1 of new namespaces, which builds the
-// walls from the plan and starts commands behind them.
+// [Compile] makes an engine-neutral [Plan] from an effective policy: which mounts in which
+// order, which namespaces, which limits. It is pure; what it must know of the machine comes in
+// through [Facts]. [Launch] starts the stage (package stage), our own binary as PID 1 of new
+// namespaces. That builds the walls from the plan and starts commands behind them.
 //
 // The plan reaches the stage in a sealed memory file, never in argv. Guest path
 // (Target) and host path (Source) are separate everywhere. Every source is
@@ -128,7 +127,7 @@ type Command struct {
 
 	Session  bool   // it leads a session of its own, and its signals go to its whole process group
 	Terminal bool   // with Session: its standard input becomes that session's terminal
-	Label    uint64 // see [Label]; 0 for none
+	Label    uint64 // see [SetLabel]; 0 for none
 }
 
 // MountKind says what a mount step does.

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"debug/elf"
 	"runtime/debug"
 	"time"
 	"unsafe"
@@ -16,11 +15,24 @@ const startAfter = 500 * time.Millisecond
 // that took. The next use takes up to a millisecond for it.
 const RestAfter = 10 * time.Second
 
+// restAgain is a little less than the two minutes after which the runtime collects garbage by
+// itself. That looks at the types of all that is there, and would leave them in memory.
+const restAgain = 110 * time.Second
+
 // ForgetStartLater lets the memory go that a supervisor's start has taken, its code and
 // what it has allocated: a process that waits may not collect its garbage for hours. It is
 // for one that goes on with its start and may make threads. The timer does the same again,
-// for what later use has taken.
-func ForgetStartLater() *time.Timer { return time.AfterFunc(startAfter, forgetStart) }
+// for what later use has taken, and by itself while nothing else happens.
+func ForgetStartLater() *time.Timer {
+	timer := time.NewTimer(startAfter)
+	go func() {
+		for range timer.C {
+			forgetStart()
+			timer.Reset(restAgain)
+		}
+	}()
+	return timer
+}
 
 func forgetStart() {
 	debug.FreeOSMemory()
@@ -52,20 +64,33 @@ func ForgetStartCode() {
 	if at == 0 || unsafe.Sizeof(at) != 8 { // the headers of 32 bits are others
 		return
 	}
-	headers := unsafe.Slice((*elf.Prog64)(addressed(at)), count)
+	headers := unsafe.Slice((*programHeader)(addressed(at)), count)
 	var base uint64 // what a position-independent program has been moved by
 	for _, h := range headers {
-		if elf.ProgType(h.Type) == elf.PT_PHDR {
-			base = uint64(at) - h.Vaddr
+		if h.kind == headersThemselves {
+			base = uint64(at) - h.address
 		}
 	}
 	for _, h := range headers {
-		if elf.ProgType(h.Type) == elf.PT_LOAD && elf.ProgFlag(h.Flags)&elf.PF_W == 0 {
-			from := (base + h.Vaddr) &^ uint64(unix.Getpagesize()-1)
-			_ = unix.Madvise(unsafe.Slice((*byte)(addressed(uintptr(from))), base+h.Vaddr+h.Memsz-from), unix.MADV_DONTNEED)
+		if h.kind == loaded && h.flags&writable == 0 {
+			from := (base + h.address) &^ uint64(unix.Getpagesize()-1)
+			_ = unix.Madvise(unsafe.Slice((*byte)(addressed(uintptr(from))), base+h.address+h.size-from), unix.MADV_DONTNEED)
 		}
 	}
 }
+
+// programHeader is Elf64_Phdr of elf(5). Package debug/elf would bring what reads debug
+// information, with its tables.
+type programHeader struct {
+	kind, flags                                      uint32
+	offset, address, physical, inFile, size, aligned uint64
+}
+
+const (
+	loaded            = 1 // PT_LOAD
+	headersThemselves = 6 // PT_PHDR
+	writable          = 2 // PF_W
+)
 
 // addressed is memory that the kernel has mapped, and Go's allocator knows nothing of.
 func addressed(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

@@ -48,7 +48,7 @@ const stepNamespaces = "creating namespaces"
 // wrong is Launch's to say, after the policy had its word.
 func StartStage(exe string, newNet bool) *Stage {
 	s := &Stage{engine: EngineNamespaces, newNet: newNet}
-	onLasting(func() { s.walls, s.err = forkStage(exe, []string{StageArg0}, stageAttributes(newNet), 0) })
+	OnLasting(func() { s.walls, s.err = forkStage(exe, []string{StageArg0}, stageAttributes(newNet), 0) })
 	return s
 }
 
@@ -57,14 +57,14 @@ func StartOpenStage(exe string) *Stage {
 	a := stageAttributes(false)
 	a.Cloneflags = openNamespaces
 	s := &Stage{engine: EngineNone}
-	onLasting(func() { s.walls, s.err = forkStage(exe, []string{StageArg0}, a, 0) })
+	OnLasting(func() { s.walls, s.err = forkStage(exe, []string{StageArg0}, a, 0) })
 	return s
 }
 
-// onLasting does something on a thread that stays as long as this process. The kernel
+// OnLasting does something on a thread that stays as long as this process. The kernel
 // sends a death signal when the thread ends that has started a process, and threads do
 // end: those of a broker with it, whatever they had started before.
-func onLasting(do func()) {
+func OnLasting(do func()) {
 	done := make(chan struct{})
 	lasting() <- func() { defer close(done); do() }
 	<-done
@@ -118,7 +118,7 @@ func forkStage(exe string, argv []string, attributes *syscall.SysProcAttr, passC
 
 func newWalls(control *os.File) *Walls {
 	return &Walls{
-		api: -1, diag: -1, pidfd: -1, control: control, nextID: FirstCommand, gone: make(chan struct{}),
+		api: -1, diag: -1, pidfd: -1, control: NewControlSocket(control), nextID: FirstCommand, gone: make(chan struct{}),
 		exits: make(map[uint64]chan Exit), starts: make(map[uint64]chan error), dials: make(map[uint64]chan dialed),
 		inner: make(map[uint64]int),
 	}
@@ -133,8 +133,8 @@ func stageFor(p *Plan, exe string) *Stage {
 		return startAlone(p, exe)
 	case EngineContainer:
 		return startInContainer(p)
-	case EngineLima:
-		return &Stage{engine: EngineLima, err: errors.New("a machine of Lima has no walls on this one")}
+	case EngineLima, EngineGvisor, EngineVM:
+		return &Stage{engine: p.Engine, err: errors.New("the plan is for a machine, and nothing starts one")}
 	case EngineNone:
 		if p.Plain {
 			return startPlain(p, exe)
@@ -142,6 +142,14 @@ func stageFor(p *Plan, exe string) *Stage {
 		return StartOpenStage(exe)
 	}
 	return StartStage(exe, p.NewNet)
+}
+
+// StageElsewhere is the stage of a plan under another kernel, which speaks by a control socket. end
+// ends it, when its walls are closed.
+func StageElsewhere(p *Plan, control *os.File, end func()) *Stage {
+	w := newWalls(control)
+	w.sweep = end
+	return &Stage{engine: p.Engine, newNet: p.NewNet, walls: w}
 }
 
 // fits says whether the stage, or its failure, is that of a plan.

@@ -114,7 +114,7 @@ func (d *decoder) grant() Grant {
 	return Grant{Path: d.str(), Write: d.bool(), Device: d.bool(), Data: d.bool(), Optional: d.bool(), Dev: d.num(), Ino: d.num()}
 }
 
-// EncodeCommand and DecodeCommand carry one more command to a running stage.
+// Encode writes one more command for a running stage; [DecodeCommand] reads it there.
 func (c *Command) Encode() []byte {
 	e := &encoder{}
 	e.num(PlanVersion)

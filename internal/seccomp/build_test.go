@@ -64,7 +64,14 @@ func TestTrapsIsWhatTheProgramDoes(t *testing.T) {
 	for _, r := range trappedRequests {
 		values = append(values, uint64(r.Number))
 	}
-	for _, o := range variants() {
+	all := variants()
+	for _, arch := range []Arch{AMD64, ARM64} {
+		for _, broker := range []bool{false, true} {
+			all = append(all, Options{Arch: arch, Nesting: policy.NestedNone, Broker: broker, Alone: true, Internet: broker})
+		}
+		all = append(all, Options{Arch: arch, Nesting: policy.NestedFull, Broker: true, Open: true})
+	}
+	for _, o := range all {
 		calls, err := Calls(o)
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/policy"
+	"carrel/internal/seccomp/install"
 )
 
 // A filter cannot be taken off again, so that real ones are installed in a
@@ -58,10 +59,16 @@ func installAndExec(level string, argv []string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	if err := Install(prog); err != nil {
+	if err := installPlain(prog); err != nil {
 		return err
 	}
 	return syscall.Exec(argv[0], argv, os.Environ())
+}
+
+// installPlain puts prog on this thread as the stage does, without a listener.
+func installPlain(prog []Instruction) error {
+	_, err := install.Filter(Marshal(prog), false)
+	return err
 }
 
 func parseLevel(level string) Options {

@@ -1,5 +1,5 @@
 // Package seccomp builds the system call filter that every process behind the
-// walls carries, and installs it. The namespaces decide what can be reached;
+// walls carries; package install puts it on a thread. The namespaces decide what can be reached;
 // the filter takes away the kernel interfaces that nothing inside needs and
 // that have been the way out of namespaces before.
 //
@@ -15,15 +15,15 @@
 //   - A trapped call waits for an answer from outside (Options.Broker): an
 //     errno, a result, a descriptor, or word that the kernel shall go on.
 //   - A listener is where trapped calls arrive and are answered. It belongs to
-//     one program, which InstallListener put on a thread; everything that the
+//     one program, which install.Filter put on a thread; everything that the
 //     thread starts is trapped there.
 //
 // What the rules rest on:
 //
-//   - The errno is the one that the same call gives on a kernel or for a user
-//     that lacks the thing, because programs have a path for that: ENOSYS for
-//     io_uring and clone3 (libuv and the C libraries fall back on it),
-//     EAFNOSUPPORT and EPROTONOSUPPORT for sockets, EPERM for privileges.
+//   - The errno is the one that the same call gives where a kernel or a user lacks the
+//     thing. Programs have a path for that: ENOSYS for io_uring and clone3 (libuv and the
+//     C libraries fall back on it), EAFNOSUPPORT and EPROTONOSUPPORT for sockets, EPERM
+//     for privileges.
 //   - Sockets are cut by family, type and netlink protocol, never by
 //     operation: socketpairs, event loops and loopback servers work unchanged.
 //     The rules are the same in every network mode.
@@ -31,9 +31,8 @@
 //     errno would not reach the program: its exit call is refused as well, so
 //     it would run on in a broken state. x32 has the same architecture with bit
 //     30 in the number; it answers ENOSYS, as a kernel without x32 does.
-//   - Numbers that are always allowed are decided from architecture and number
-//     alone, so that Linux 5.11 and later answer them from a bitmap without
-//     running the program.
+//   - Numbers that are always allowed are decided from architecture and number alone. So
+//     Linux 5.11 and later answer them from a bitmap without running the program.
 //
 // What trapping rests on:
 //

@@ -65,7 +65,7 @@ type grant struct {
 	fdFlags uint32
 }
 
-// NewListener takes over fd, which InstallListener returned in this process or
+// NewListener takes over fd, which install.Filter returned in this process or
 // in the one that sent it here. It closes fd when it fails.
 func NewListener(fd int) (*Listener, error) { return newListener(fd, true) }
 

@@ -2,16 +2,14 @@
 
 package seccomp
 
-import "syscall"
+import (
+	"fmt"
+	"runtime"
+	"syscall"
+)
 
 // Listener is not possible here: seccomp is a part of Linux.
 type Listener struct{}
-
-// InstallListener is not possible here: seccomp is a part of Linux.
-func InstallListener([]byte) (int, error) { return -1, errHere() }
-
-// CheckListener is not possible here: seccomp is a part of Linux.
-func CheckListener() error { return errHere() }
 
 // NewListener is not possible here: seccomp is a part of Linux.
 func NewListener(int) (*Listener, error) { return nil, errHere() }
@@ -33,3 +31,7 @@ func (l *Listener) AddFD(uint64, int, int) (int, error) { return -1, errHere() }
 
 // Close does nothing: see NewListener.
 func (l *Listener) Close() {}
+
+func errHere() error {
+	return fmt.Errorf("opening a seccomp listener: seccomp needs Linux, this is %s", runtime.GOOS)
+}

@@ -19,7 +19,6 @@ var probes = map[string]func() map[string]int{
 	"conditions": probeConditions,
 	"namespaces": probeNamespaces,
 	"zygote":     probeZygote,
-	"threads":    probeThreads,
 	"sockets":    probeSockets,
 	"processes":  probeProcesses,
 	"terminal":   probeTerminal,
@@ -167,49 +166,6 @@ func probeZygote() map[string]int {
 	return map[string]int{"zygote": errnoOf(cmd.Run())}
 }
 
-// probeThreads installs a filter on all threads from one of them, and counts
-// the threads on which keyctl is refused before and after.
-func probeThreads() map[string]int {
-	const count = 8
-	var ready, wait sync.WaitGroup
-	install := make(chan struct{})
-	results := make(chan bool, 2*count)
-	refused := func() bool {
-		_, _, errno := unix.RawSyscall(unix.SYS_KEYCTL, ^uintptr(0), 0, 0)
-		return errno == unix.EPERM
-	}
-	for range count {
-		ready.Add(1)
-		wait.Go(func() {
-			runtime.LockOSThread()
-			results <- refused()
-			ready.Done()
-			<-install
-			results <- refused()
-		})
-	}
-	ready.Wait()
-	runtime.LockOSThread()
-	prog, err := Build(parseLevel("none"))
-	if err != nil {
-		panic(err)
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		panic(err)
-	}
-	installErr := InstallAllThreads(prog)
-	close(install)
-	wait.Wait()
-	close(results)
-	found := map[string]int{"install": errnoOf(installErr)}
-	for r := range results {
-		if r {
-			found["refused"]++
-		}
-	}
-	return found
-}
-
 // probePrivileges installs a filter without no_new_privs, as an ordinary user.
 func probePrivileges() map[string]int {
 	runtime.LockOSThread()
@@ -223,7 +179,7 @@ func probePrivileges() map[string]int {
 	if err != nil {
 		panic(err)
 	}
-	return map[string]int{"install": errnoOf(Install(prog))}
+	return map[string]int{"install": errnoOf(installPlain(prog))}
 }
 
 // probeTerminal makes a pseudo terminal the controlling one of this process.
@@ -278,7 +234,7 @@ func probeCost() map[string]int {
 		panic(err)
 	}
 	start = time.Now()
-	err = Install(prog)
+	err = installPlain(prog)
 	installed := time.Since(start)
 	if err != nil {
 		panic(err)

@@ -1,9 +1,6 @@
 package seccomp
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "encoding/binary"
 
 // MaxInstructions is the longest program that the kernel accepts
 // (BPF_MAXINSNS in linux/bpf_common.h).
@@ -30,27 +27,4 @@ func Marshal(prog []Instruction) []byte {
 		b = binary.LittleEndian.AppendUint32(b, in.K)
 	}
 	return b
-}
-
-// Unmarshal reads what Marshal wrote. It checks the length only; whether the
-// instructions make sense is for the kernel to judge when it loads them.
-func Unmarshal(b []byte) ([]Instruction, error) {
-	n := len(b) / instructionSize
-	if len(b)%instructionSize != 0 {
-		return nil, fmt.Errorf("reading a filter program: %d bytes are not a multiple of %d", len(b), instructionSize)
-	}
-	if n == 0 || n > MaxInstructions {
-		return nil, fmt.Errorf("reading a filter program: %d instructions, want 1 to %d", n, MaxInstructions)
-	}
-	prog := make([]Instruction, n)
-	for i := range prog {
-		p := b[i*instructionSize:]
-		prog[i] = Instruction{
-			Code: binary.LittleEndian.Uint16(p),
-			Jt:   p[2],
-			Jf:   p[3],
-			K:    binary.LittleEndian.Uint32(p[4:]),
-		}
-	}
-	return prog, nil
 }

@@ -47,7 +47,7 @@ type Options struct {
 
 	// Broker traps the calls that can change an object of a file system, for a
 	// supervisor that decides and carries them out. The program needs a
-	// listener then: InstallListener. See trapped.go.
+	// listener then: install.Filter. See trapped.go.
 	Broker bool
 
 	// Programs is for a workspace in which only some programs may be started:

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/seccomp/install"
 )
 
 // callers run with every thread behind the broker's filter, and return the
@@ -150,10 +152,10 @@ func callEndlessly() map[string]int {
 func callLate() map[string]int {
 	allow := []unix.SockFilter{{Code: 0x06, K: 0x7fff0000}}
 	prog := unix.SockFprog{Len: 1, Filter: &allow[0]}
-	install := func(flags uintptr) int {
+	ask := func(flags uintptr) int {
 		return raw(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	}
-	return map[string]int{"mkdir": mkdir(0), "plain": install(0), "listener": install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER), "for all threads": install(listenerFlags | unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH)}
+	return map[string]int{"mkdir": mkdir(0), "plain": ask(0), "listener": ask(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER), "for all threads": ask(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV | unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH)}
 }
 
 // probeListeners installs a plain filter, then one with a listener, then
@@ -174,14 +176,14 @@ func probeListeners() map[string]int {
 	if err != nil {
 		panic(err)
 	}
-	if err := Install(prog); err != nil {
+	if err := installPlain(prog); err != nil {
 		panic(err)
 	}
-	_, first := InstallListener(Marshal(with))
-	_, second := InstallListener(Marshal(with))
+	_, first := install.Filter(Marshal(with), true)
+	_, second := install.Filter(Marshal(with), true)
 	return map[string]int{
 		"plain then listener": errnoOf(first),
 		"second":              errnoOf(second),
-		"check":               errnoOf(CheckListener()),
+		"check":               errnoOf(askForListener()),
 	}
 }

@@ -45,9 +45,10 @@ func (p *Policy) check() Problems {
 	c.paths("programs", p.Programs)
 	c.paths("devices", p.Devices)
 	oneOf(c, "nested", p.Nested, "", NestedNone, NestedUserns, NestedFull)
-	for key, n := range map[string]int64{"limits.memory": p.Limits.Memory, "limits.pids": p.Limits.Pids, "limits.timeout": int64(p.Limits.Timeout)} {
-		if n < 0 {
-			c.fail(key, "it is negative; 0 is no limit")
+	limits := map[string]int64{"memory": p.Limits.Memory, "pids": p.Limits.Pids, "timeout": int64(p.Limits.Timeout)}
+	for _, key := range slices.Sorted(maps.Keys(limits)) {
+		if limits[key] < 0 {
+			c.fail("limits."+key, "it is negative; 0 is no limit")
 		}
 	}
 	return c.problems

@@ -19,8 +19,8 @@ func (p *Policy) MarshalJSON() ([]byte, error) {
 	}
 	for _, r := range p.Files {
 		one := ruleJSON{Path: api.Text(r.Path), Glob: api.Text(r.Glob), Access: r.Access}
-		if r.Missing == Skip {
-			one.Missing = Skip
+		if r.Missing != Refuse {
+			one.Missing = r.Missing
 		}
 		out.Files = append(out.Files, one)
 	}

@@ -3,9 +3,9 @@
 // all: there is no default that grants anything, no configuration beside it and
 // no file that it includes. docs/sandbox.md is its manual.
 //
-// Parse is strict: an unknown key, a wrong type, a key that stands twice, a
-// value without effect is an error that names the key, its place and what would
-// be right. It decides nothing; package sandbox runs commands under a policy.
+// Parse is strict: an unknown key, a wrong type, a key that stands twice, or a value without
+// effect is an error. It names the key, its place and what would be right. It decides nothing;
+// package sandbox runs commands under a policy.
 package policyfile
 
 import "time"

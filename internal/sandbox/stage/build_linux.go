@@ -24,11 +24,11 @@ const apiSocket = "/run/carrel/api.sock"
 // maxListenBacklog is enough for a burst of shims; each is answered at once.
 const maxListenBacklog = 64
 
-// builder builds one view. root is the new root directory.
+// builder builds one view.
 type builder struct {
 	plan     *sandbox.Plan
 	note     func(string)
-	root     int
+	tree     rootTree
 	proc     int // the old root's /proc
 	noProc   bool
 	mountNS  uint64 // number of our mount namespace; only with roots
@@ -36,15 +36,32 @@ type builder struct {
 	serial   int
 	limits   []int // open files of plan.UserLimits, -1 where there is none
 	overlays map[string]overlayBase
-	memory   map[uint64]bool // device numbers of file systems that we made
-	bound    map[string]int  // listeners below what is frozen, by their paths
-	packets  []int           // see packetSockets
-	procs    int             // the directory /proc inside, -1 where nothing is mounted there
-	copies   []int           // of Mount.Copies
+	bound    map[string]int // listeners below what is frozen, by their paths
+	packets  []int          // see packetSockets
+	procs    int            // the directory /proc inside, -1 where nothing is mounted there
+	copies   []int          // of Mount.Copies
 }
 
 func (b *builder) build() error {
-	b.memory, b.procs = make(map[uint64]bool), -1
+	if err := b.view(); err != nil {
+		return err
+	}
+	if err := b.noExec(); err != nil {
+		return err
+	}
+	return b.network()
+}
+
+// View makes the mounts of a plan, and has them be the root of this process, whose namespaces are
+// its own. What the plan says beside its mounts is left out: another kernel makes the walls.
+func View(plan *sandbox.Plan, note func(string)) error {
+	defer unix.Umask(unix.Umask(0))
+	return (&builder{plan: plan, note: note}).view()
+}
+
+// view makes the mounts, and has them be the root.
+func (b *builder) view() error {
+	b.tree.memory, b.procs = make(map[uint64]bool), -1
 	// Private, not slave: what is mounted outside later would come in beside the
 	// plan, to be written even where only reading was granted.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -58,13 +75,7 @@ func (b *builder) build() error {
 			return err
 		}
 	}
-	if err := b.pivot(); err != nil {
-		return err
-	}
-	if err := b.noExec(); err != nil {
-		return err
-	}
-	return b.network()
+	return b.pivot()
 }
 
 // newRoot attaches a tmpfs where no source can be: a mount hides what is below
@@ -97,19 +108,19 @@ func (b *builder) newRoot() error {
 	if err != nil {
 		return failed("attaching the new root", "/sys", err)
 	}
-	b.root = fs
-	b.remember(fs)
+	b.tree.root = fs
+	b.tree.remember(fs)
 	scratch, err := memoryFS("0700", 0)
 	if err != nil {
 		return failed("making the scratch directory", "", err)
 	}
-	b.remember(scratch)
-	if err := unix.Mkdirat(b.root, scratchDir[1:], 0o700); err != nil {
+	b.tree.remember(scratch)
+	if err := unix.Mkdirat(b.tree.root, scratchDir[1:], 0o700); err != nil {
 		return failed("making the scratch directory", scratchDir, err)
 	}
 	b.scratch = scratch
 	return failed("attaching the scratch directory", scratchDir,
-		unix.MoveMount(scratch, "", b.root, scratchDir[1:], unix.MOVE_MOUNT_F_EMPTY_PATH))
+		unix.MoveMount(scratch, "", b.tree.root, scratchDir[1:], unix.MOVE_MOUNT_F_EMPTY_PATH))
 }
 
 // isSource says whether a place of the host is still to be opened.
@@ -132,7 +143,7 @@ func (b *builder) noExec() error {
 
 // pivot makes the new root "/", drops the old one and what was only for building.
 func (b *builder) pivot() error {
-	if err := unix.Fchdir(b.root); err != nil {
+	if err := unix.Fchdir(b.tree.root); err != nil {
 		return failed("entering the new root", "", err)
 	}
 	if err := unix.PivotRoot(".", "."); err != nil {
@@ -180,7 +191,7 @@ func (b *builder) listen() (int, error) {
 			return -1, failed("making read-only", dir, err)
 		}
 	}
-	unix.Close(b.root)
+	unix.Close(b.tree.root)
 	return fd, nil
 }
 
@@ -199,13 +210,6 @@ func listenAPI() (int, error) {
 		return -1, failed("listening on the inside socket", apiSocket, err)
 	}
 	return fd, nil
-}
-
-func (b *builder) remember(fd int) {
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) == nil {
-		b.memory[st.Dev] = true
-	}
 }
 
 // memoryFS makes a detached tmpfs. size 0 means the kernel's default, half the

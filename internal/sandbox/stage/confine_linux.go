@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
+	"carrel/internal/seccomp/install"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +16,8 @@ import (
 // confine gives up what the stage needed for building. The order matters:
 // limits before capabilities (raising a hard limit needs one), the bounding set
 // before the rest (dropping from it needs CAP_SETPCAP), no-new-privileges
-// before Landlock and seccomp (both demand it), seccomp last.
+// before Landlock and seccomp (both demand it), seccomp after them. The limit of processes comes last:
+// the runtime stops all threads to change each, and may start one for that.
 //
 // alone says that only this thread could be confined: the program has C code in
 // it, and the runtime then reaches no other thread. See resume.
@@ -23,7 +25,7 @@ import (
 // notify is the listener of the filter's notifications where the plan has
 // roots for a broker.
 func confine(p *sandbox.Plan) (alone bool, notify int, err error) {
-	if err := resourceLimits(p); err != nil {
+	if err := resourceLimits(); err != nil {
 		return false, -1, err
 	}
 	if alone, err = dropCapabilities(); err != nil {
@@ -41,26 +43,31 @@ func lockIn(p *sandbox.Plan) (notify int, err error) {
 	if err := restrictFiles(p.Landlock, p.Roots); err != nil {
 		return -1, err
 	}
-	return installFilter(p.Seccomp, len(p.Roots) > 0)
+	if notify, err = installFilter(p.Seccomp, len(p.Roots) > 0); err != nil {
+		return -1, err
+	}
+	return notify, limitProcesses(p)
 }
 
-func resourceLimits(p *sandbox.Plan) error {
+func resourceLimits() error {
 	for _, which := range []int{unix.RLIMIT_SIGPENDING, unix.RLIMIT_MSGQUEUE} {
 		if err := leaveSome(which); err != nil {
 			return failed("leaving others some of a limit", fmt.Sprint(which), err)
 		}
 	}
-	if p.NProc != 0 {
-		var now unix.Rlimit
-		limit := p.NProc
-		if unix.Getrlimit(unix.RLIMIT_NPROC, &now) == nil {
-			limit = min(limit, now.Max) // a hard limit cannot be raised from here
-		}
-		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
-			return failed("limiting processes", "", err)
-		}
-	}
 	return nil
+}
+
+func limitProcesses(p *sandbox.Plan) error {
+	if p.NProc == 0 {
+		return nil
+	}
+	var now unix.Rlimit
+	limit := p.NProc
+	if unix.Getrlimit(unix.RLIMIT_NPROC, &now) == nil {
+		limit = min(limit, now.Max) // a hard limit cannot be raised from here
+	}
+	return failed("limiting processes", "", unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: limit, Max: limit}))
 }
 
 // fewest is what is not shared any more: the runtime itself queues a signal for
@@ -86,14 +93,8 @@ func leaveSome(which int) error {
 // from uid 0.
 func dropCapabilities() (alone bool, err error) {
 	const secureBits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7 // NOROOT, NO_SETUID_FIXUP, their locks, KEEP_CAPS locked, NO_CAP_AMBIENT_RAISE
-	for c := uintptr(0); ; c++ {
-		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		if err == unix.EINVAL {
-			break // past the kernel's last capability
-		}
-		if err != nil {
-			return false, failed("dropping a capability from the bounding set", fmt.Sprint(c), err)
-		}
+	if err := dropBounding(); err != nil {
+		return false, err
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return false, failed("clearing ambient capabilities", "", err)
@@ -101,6 +102,24 @@ func dropCapabilities() (alone bool, err error) {
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, secureBits&^(1<<4), 0, 0, 0); err != nil {
 		return false, failed("locking secure bits", "", err)
 	}
+	return clearCapabilities()
+}
+
+// dropBounding empties the bounding set: no program that is started gets a capability.
+func dropBounding() error {
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if err == unix.EINVAL {
+			return nil // past the kernel's last capability
+		}
+		if err != nil {
+			return failed("dropping a capability from the bounding set", fmt.Sprint(c), err)
+		}
+	}
+}
+
+// clearCapabilities takes all from this process.
+func clearCapabilities() (alone bool, err error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
@@ -123,56 +142,76 @@ func restrictFiles(l sandbox.Landlock, roots []string) error {
 	}
 	set := landlock.Ruleset{Files: l.Files, ScopeAbstract: l.Scopes, ScopeSignal: l.Scopes}
 	if l.Files {
-		var without landlock.Access
-		if l.Limited {
-			without = landlock.Execute
-		}
-		set.Rules = append(set.Rules, landlock.Rule{Path: "/", Access: landlock.ReadExec &^ without})
-		// The mounts and the filter keep the roots unchanged; Landlock's part is that nothing
-		// below them is opened for writing. With the right to truncate, which each open asks
-		// for, its walk upwards ends at the root. The broker continues no call that cuts a
-		// file without opening it for writing.
-		set.Rules = append(set.Rules, present(roots, (landlock.ReadExec|landlock.Truncate)&^without)...)
-		set.Rules = append(set.Rules, present(l.Write, landlock.ReadWrite&^without)...)
-		programs, err := pinned(l.Execute)
+		rules, err := fileRules(l, roots)
+		defer closeRules(rules)
 		if err != nil {
 			return err
 		}
-		for _, fd := range programs {
-			defer unix.Close(fd)
-			set.Rules = append(set.Rules, landlock.Rule{FD: fd, Access: landlock.ReadExec})
-		}
+		set.Rules = rules
 	}
 	_, err := landlock.Apply(set)
 	return failed("applying Landlock", "", err)
 }
 
-// present gives a rule for each path that is there: optional steps may have
-// found nothing.
-func present(paths []string, access landlock.Access) []landlock.Rule {
-	var rules []landlock.Rule
-	for _, p := range paths {
-		if unix.Access(p, unix.F_OK) != unix.ENOENT {
-			rules = append(rules, landlock.Rule{Path: p, Access: access})
+// fileRules gives the rules for files. The caller closes them, also on an error.
+func fileRules(l sandbox.Landlock, roots []string) ([]landlock.Rule, error) {
+	var without landlock.Access
+	if l.Limited {
+		without = landlock.Execute
+	}
+	rules := []landlock.Rule{{Path: "/", Access: landlock.ReadExec &^ without}}
+	for _, part := range []struct {
+		paths  []string
+		access landlock.Access
+		open   func(path string) (int, error)
+	}{
+		// The mounts and the filter keep the roots unchanged; Landlock's part is that nothing
+		// below them is opened for writing. With the right to truncate, which each open asks
+		// for, its walk upwards ends at the root. The broker continues no call that cuts a
+		// file without opening it for writing.
+		{roots, (landlock.ReadExec | landlock.Truncate) &^ without, openPresent},
+		{l.Write, landlock.ReadWrite &^ without, openPresent},
+		{l.Execute, landlock.ReadExec, openProgram},
+	} {
+		for _, path := range part.paths {
+			fd, err := part.open(path)
+			if err != nil {
+				return rules, failed("opening for a Landlock rule", path, err)
+			}
+			if fd >= 0 {
+				rules = append(rules, landlock.Rule{FD: fd, Access: part.access})
+			}
 		}
 	}
-	return rules
+	return rules, nil
 }
 
-// pinned opens the programs that may be started, which no link may have replaced.
-func pinned(paths []string) ([]int, error) {
-	var fds []int
-	for _, p := range paths {
-		fd, err := unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
-		if err == unix.ENOENT || err == unix.EACCES || err == unix.ENOTDIR {
-			continue // not in the view
+func closeRules(rules []landlock.Rule) {
+	for _, r := range rules {
+		if r.Path == "" {
+			unix.Close(r.FD)
 		}
-		if err != nil {
-			return fds, failed("opening a program that may be started", p, err)
-		}
-		fds = append(fds, fd)
 	}
-	return fds, nil
+}
+
+// openPresent pins what a rule is for: the path is resolved once, and the rule holds for
+// what was found. It returns -1 where there is nothing: optional steps may have found nothing.
+func openPresent(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT {
+		return -1, nil
+	}
+	return fd, err
+}
+
+// openProgram pins a program that may be started, which no link may have replaced. It
+// returns -1 where the program is not in the view.
+func openProgram(path string) (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err == unix.ENOENT || err == unix.EACCES || err == unix.ENOTDIR {
+		return -1, nil
+	}
+	return fd, err
 }
 
 // installFilter puts the seccomp program on this thread; every command is
@@ -182,24 +221,10 @@ func installFilter(prog []byte, listen bool) (int, error) {
 	if len(prog) == 0 {
 		return -1, nil
 	}
-	if len(prog)%8 != 0 {
-		return -1, failed("installing the seccomp filter", "", fmt.Errorf("program of %d bytes is not whole instructions", len(prog)))
-	}
-	// SPEC_ALLOW: kernels before 5.16 otherwise slow every filtered process
-	// down for a side channel that matters between browser tabs, not here.
-	flags := uintptr(unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW)
 	step := "installing the seccomp filter"
 	if listen {
 		step = sandbox.StepListener
-		// WAIT_KILLABLE_RECV: a signal must not make a call that is being carried
-		// out run a second time. Linux 5.19.
-		flags |= unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	}
-	fprog := unix.SockFprog{Len: uint16(len(prog) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(&prog[0]))}
-	fd, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
-	runtime.KeepAlive(prog)
-	if e != 0 {
-		return -1, failed(step, "", e)
-	}
-	return int(fd), nil
+	fd, err := install.Filter(prog, listen)
+	return fd, failed(step, "", err)
 }

@@ -16,16 +16,18 @@ import (
 type imageTree struct {
 	*builder
 	own   map[string]bool // paths at which the plan has something
+	links map[string]bool // those of links that are in place of what the image has
 	apart map[string]bool // directories to put together
 }
 
 func putImage(b *builder) error {
-	t := imageTree{builder: b, own: make(map[string]bool), apart: make(map[string]bool)}
+	t := imageTree{builder: b, own: make(map[string]bool), links: make(map[string]bool), apart: make(map[string]bool)}
 	for _, m := range b.plan.Mounts {
 		switch m.Kind {
 		case sandbox.MountImage, sandbox.MountMask, sandbox.MountSelf, sandbox.Freeze:
 		default:
 			t.own[m.Target] = true
+			t.links[m.Target] = m.Kind == sandbox.MakeSymlink && !m.Optional
 		}
 	}
 	for i := range b.plan.Mounts {
@@ -71,7 +73,7 @@ func (t *imageTree) dir(dir string) error {
 	}
 	for _, e := range entries {
 		at := path.Join(dir, e.Name())
-		if at == sandbox.ContainerDir || at == "/sys" || dir == "/" && t.own[at] {
+		if at == sandbox.ContainerDir || at == "/sys" || dir == "/" && t.own[at] || t.links[at] {
 			continue
 		}
 		if err := t.entry(at, e); err != nil {
@@ -93,7 +95,7 @@ func (t *imageTree) entry(at string, e os.DirEntry) error {
 		if err != nil {
 			return failed("reading the image's link", at, err)
 		}
-		return failed("making", at, unix.Symlinkat(text, t.root, strings.TrimPrefix(at, "/")))
+		return failed("making", at, unix.Symlinkat(text, t.tree.root, strings.TrimPrefix(at, "/")))
 	case e.IsDir() || e.Type().IsRegular():
 		m := sandbox.Mount{Kind: sandbox.MountHost, Source: at, Target: at, ReadOnly: true}
 		return t.bind(&m, unix.MOUNT_ATTR_NODEV)
@@ -107,7 +109,7 @@ func (t *imageTree) putTogether(at string, e os.DirEntry) error {
 	if info, err := e.Info(); err == nil && e.IsDir() {
 		perm = uint32(info.Mode().Perm()) | 0o500
 	}
-	parent, name, err := t.parent(at)
+	parent, name, err := t.tree.parent(at)
 	if err != nil {
 		return err
 	}

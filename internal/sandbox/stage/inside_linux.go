@@ -41,7 +41,7 @@ func inside(link *link) error {
 	if err := b.listeners(link); err != nil {
 		return err
 	}
-	if err := resourceLimits(plan); err != nil {
+	if err := resourceLimits(); err != nil {
 		return err
 	}
 	if _, err := lockIn(plan); err != nil {
@@ -166,7 +166,7 @@ func checkMount(m *sandbox.Mount) error {
 	}
 	const root = unix.STATX_ATTR_MOUNT_ROOT
 	if sx.Attributes_mask&root == 0 || sx.Attributes&root == 0 {
-		return fmt.Errorf("nothing is mounted there")
+		return fmt.Errorf("nothing is mounted there: %w", unix.ENOENT) // a mount goes with the file below it
 	}
 	return wrong(m, &st, &fs)
 }

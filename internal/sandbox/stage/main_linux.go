@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 
 	"golang.org/x/sys/unix"
 )
@@ -170,23 +172,29 @@ func readAll(fd int) ([]byte, error) {
 
 // holdSignals takes the signals that a terminal or a caller sends to the whole
 // process group. The kernel shields PID 1 only from signals that it does not
-// handle, and the Go runtime handles these by ending the process. They are
-// caught, not ignored: a command must not inherit "ignored" from us. What our
+// handle, and the Go runtime handles these by ending the process. So PID 1 gives
+// up the runtime's handlers, but for those that it needs itself. Elsewhere, signals
+// are caught, not ignored: a command must not inherit "ignored" from us. What our
 // caller ignored stays ignored, for the command too.
+//
+// To catch a signal takes the runtime two changes of threads.
 func holdSignals() {
+	first := os.Getpid() == 1
 	var held []os.Signal
 	for sig := unix.Signal(1); sig < 32; sig++ {
 		switch sig {
 		case unix.SIGKILL, unix.SIGSTOP, unix.SIGCONT, unix.SIGCHLD, unix.SIGURG:
 			continue // not ours to catch
-		case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
-			if os.Getpid() == 1 {
-				continue // without effect
-			}
 		}
-		if !signal.Ignored(sig) {
+		switch {
+		case signal.Ignored(sig):
+		case !first || slices.Contains(ofRuntime, sig) || stdio.Default(sig) != nil:
 			held = append(held, sig)
 		}
 	}
 	signal.Notify(make(chan os.Signal, 1), held...)
 }
+
+// ofRuntime are signals by which the runtime learns of a mistake of its own program, and of a
+// pipe that no other process reads.
+var ofRuntime = []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGPIPE}

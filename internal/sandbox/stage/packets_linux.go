@@ -13,7 +13,7 @@ const (
 )
 
 // packetSockets makes packet sockets of the loopback interface, one for each family, by
-// which the first packet of a connection is seen and delivered later: see package knock.
+// which the first packet of a connection is seen and delivered later: see package synhold.
 // Where the kernel does not make them, connections are accepted at once.
 func packetSockets(index int) []int {
 	if askRoute(acceptRequest(index)) != nil {

@@ -14,7 +14,7 @@ import (
 // plan that says so goes on with one that has the workspace's processes alone,
 // where the kernel gives that, or with none, and the user is told.
 func (b *builder) procfs(m *sandbox.Mount) error {
-	err := b.fresh(m, "proc", nil)
+	err := b.tree.fresh(m, "proc", nil)
 	if n := unix.Errno(errno(err)); m.Optional && (n == unix.EPERM || n == unix.EACCES) {
 		b.noProc = true
 		err = b.insteadOfProc(m)
@@ -26,7 +26,7 @@ func (b *builder) procfs(m *sandbox.Mount) error {
 		err = b.openPorts()
 	}
 	if err == nil {
-		b.procs, err = b.openWith(m.Target, unix.O_PATH|unix.O_DIRECTORY)
+		b.procs, err = b.tree.openWith(m.Target, unix.O_PATH|unix.O_DIRECTORY)
 	}
 	return err
 }
@@ -45,11 +45,11 @@ const whyNoProc = "the kernel refuses a fresh /proc, as parts of the one here ar
 // insteadOfProc mounts a procfs that has nothing but processes, or makes an
 // empty directory, which stays read-only with the root.
 func (b *builder) insteadOfProc(m *sandbox.Mount) error {
-	if b.fresh(m, "proc", [][2]string{{"subset", "pid"}}) == nil {
+	if b.tree.fresh(m, "proc", [][2]string{{"subset", "pid"}}) == nil {
 		b.note(whyNoProc + "inside, /proc has processes and nothing else")
 		return nil
 	}
-	at, err := b.target(m.Target, true)
+	at, err := b.tree.target(m.Target, true)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (b *builder) machineFile(name, target string) {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
-		_ = b.bindOver(fd, target, false)
+		_ = b.tree.bindOver(fd, target, false)
 	}
 }
 
@@ -84,7 +84,7 @@ func (b *builder) setting(name string) (int, error) {
 	if b.noProc {
 		return unix.Openat(b.proc, "sys/"+name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	}
-	return b.openWith("/proc/sys/"+name, unix.O_WRONLY)
+	return b.tree.openWith("/proc/sys/"+name, unix.O_WRONLY)
 }
 
 // openLimits opens the limits of the user namespace as soon as there is a

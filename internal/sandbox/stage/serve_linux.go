@@ -179,9 +179,10 @@ func (s *server) fork(path string, c *sandbox.Command, stdio []uintptr) (int, er
 			return 0, errLabel
 		}
 	}
-	attributes := &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: stdio}
+	as := runsAs
+	attributes := &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: stdio, Sys: &as}
 	if c.Session {
-		attributes.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.Terminal} // the terminal is descriptor 0
+		attributes.Sys.Setsid, attributes.Sys.Setctty = true, c.Terminal // the terminal is descriptor 0
 	}
 	return syscall.ForkExec(path, c.Argv, attributes)
 }

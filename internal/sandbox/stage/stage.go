@@ -2,10 +2,10 @@
 // workspace's namespaces. It reads a plan from an inherited descriptor, builds
 // the view, gives up every capability and starts commands on request.
 //
-// Its rules: it holds no secret, never dumps core, resolves no host path twice,
-// talks to its supervisor alone, and when the supervisor goes it goes too,
-// and everything inside with it. What a step could not do is reported with the
-// step, the path and the errno; nothing is skipped unless the plan says so.
+// Its rules: it holds no secret, never dumps core, resolves no host path twice, and talks to its
+// supervisor alone. When the supervisor goes it goes too, and everything inside with it. What a
+// step could not do is reported with the step, the path and the errno; nothing is skipped unless
+// the plan says so.
 //
 // It must not import any surface (cli, config): its start is part of the start
 // of every command.

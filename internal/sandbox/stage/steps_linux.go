@@ -26,7 +26,7 @@ func (b *builder) step(m *sandbox.Mount) error {
 		// device itself is another thing.
 		err = b.bind(m, unix.MOUNT_ATTR_RDONLY)
 	case sandbox.MountSelf:
-		err = b.self(m)
+		err = b.tree.self(m)
 	case sandbox.MountTmpfs:
 		err = b.tmpfs(m)
 	case sandbox.MountGiven:
@@ -34,7 +34,7 @@ func (b *builder) step(m *sandbox.Mount) error {
 	case sandbox.MountProc:
 		return b.procfs(m) // optional in a sense of its own
 	case sandbox.MountPts:
-		err = b.fresh(m, "devpts", [][2]string{{"newinstance", ""}, {"ptmxmode", "0666"}, {"mode", "0620"}})
+		err = b.tree.fresh(m, "devpts", [][2]string{{"newinstance", ""}, {"ptmxmode", "0666"}, {"mode", "0620"}})
 	case sandbox.MountOverlay:
 		err = b.overlay(m)
 	case sandbox.MountImage:
@@ -44,9 +44,9 @@ func (b *builder) step(m *sandbox.Mount) error {
 	case sandbox.MountData:
 		err = b.data(m)
 	case sandbox.Freeze:
-		err = b.freeze(m)
+		err = b.tree.freeze(m)
 	case sandbox.WriteFile, sandbox.MakeDir, sandbox.MakeSymlink:
-		err = b.make(m)
+		err = b.tree.make(m)
 	default:
 		err = failed("reading the plan", m.Target, fmt.Errorf("unknown mount step %d", m.Kind))
 	}
@@ -75,49 +75,7 @@ func (b *builder) bind(m *sandbox.Mount, attr uint64) error {
 		return err
 	}
 	defer unix.Close(src)
-	return b.bindFrom(src, m, attr)
-}
-
-// bindFrom clones the mount tree at an open descriptor and attaches it.
-func (b *builder) bindFrom(src int, m *sandbox.Mount, attr uint64) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(src, &st); err != nil {
-		return failed("reading source", m.Source, err)
-	}
-	if m.Kind == sandbox.MountBind && m.Ino != 0 && (st.Ino != m.Ino || st.Dev != m.Dev) {
-		return failed("opening source", m.Source, errReplaced)
-	}
-	attr |= unix.MOUNT_ATTR_NOSUID
-	if m.ReadOnly {
-		attr |= unix.MOUNT_ATTR_RDONLY
-	}
-	tree, err := detached(src, m.Source, attr)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(tree)
-	return b.attach(tree, m.Target, st.Mode&unix.S_IFMT == unix.S_IFDIR)
-}
-
-// attach moves a detached mount to target, making the mount point where target
-// lies on a file system of ours.
-func (b *builder) attach(tree int, target string, dir bool) error {
-	at, err := b.target(target, dir)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(at)
-	return failed("mounting on", target, unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
-}
-
-func (b *builder) self(m *sandbox.Mount) error {
-	at, err := b.open(m.Target)
-	if err != nil {
-		return failed("opening", m.Target, err)
-	}
-	defer unix.Close(at)
-	m.Source = m.Target
-	return b.bindFrom(at, m, unix.MOUNT_ATTR_NODEV)
+	return b.tree.bindFrom(src, m, attr)
 }
 
 // tmpfs gives the target an empty directory in memory. All of them share one
@@ -141,7 +99,7 @@ func (b *builder) tmpfs(m *sandbox.Mount) error {
 		}
 		b.copies = append(b.copies, tree)
 	}
-	return b.bindFrom(src, &sandbox.Mount{Kind: sandbox.MountTmpfs, Source: m.Target, Target: m.Target}, unix.MOUNT_ATTR_NODEV)
+	return b.tree.bindFrom(src, &sandbox.Mount{Kind: sandbox.MountTmpfs, Source: m.Target, Target: m.Target}, unix.MOUNT_ATTR_NODEV)
 }
 
 // given attaches the mount that came with the plan.
@@ -150,7 +108,7 @@ func given(b *builder, m *sandbox.Mount) error {
 		return failed("taking over the mount for", m.Target, unix.EBADF)
 	}
 	defer unix.Close(b.plan.Given)
-	return b.attach(b.plan.Given, m.Target, true)
+	return b.tree.attach(b.plan.Given, m.Target, true)
 }
 
 // detached makes a detached mount of what is open.
@@ -164,30 +122,6 @@ func detached(src int, source string, set uint64) (int, error) {
 		return -1, failed("restricting", source, err)
 	}
 	return tree, nil
-}
-
-func (b *builder) fresh(m *sandbox.Mount, kind string, opts [][2]string) error {
-	fs, err := newFS(kind, opts, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
-	if err != nil {
-		return failed("mounting a fresh "+kind+" on", m.Target, err)
-	}
-	defer unix.Close(fs)
-	return b.attach(fs, m.Target, true)
-}
-
-func (b *builder) freeze(m *sandbox.Mount) error {
-	at, err := b.openWith(m.Target, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return failed("opening", m.Target, err)
-	}
-	defer unix.Close(at)
-	if m.Perm != 0 {
-		if err := unix.Fchmod(at, m.Perm); err != nil {
-			return failed("closing", m.Target, err)
-		}
-	}
-	return failed("making read-only", m.Target,
-		unix.MountSetattr(at, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
 }
 
 // overlay binds one directory out of an overlay of private changes over the
@@ -210,7 +144,7 @@ func (b *builder) overlay(m *sandbox.Mount) error {
 		return failed("opening in the overlay", m.Source, err)
 	}
 	defer unix.Close(src)
-	return b.bindFrom(src, m, unix.MOUNT_ATTR_NODEV)
+	return b.tree.bindFrom(src, m, unix.MOUNT_ATTR_NODEV)
 }
 
 // overlayBase gives the overlay over m.Lower, made on first use.
@@ -316,7 +250,7 @@ func (b *builder) mask(m *sandbox.Mount) error {
 		return err
 	}
 	defer unix.Close(src)
-	return b.bindOver(src, m.Target, m.Dir)
+	return b.tree.bindOver(src, m.Target, m.Dir)
 }
 
 // maskSource gives the one empty object of its kind, made on first use.
@@ -345,131 +279,7 @@ func (b *builder) data(m *sandbox.Mount) error {
 		return failed("opening the file for", m.Target, err)
 	}
 	defer unix.Close(src)
-	return b.bindOver(src, m.Target, false)
-}
-
-// bindOver binds one of our own objects read-only over a target of its kind.
-func (b *builder) bindOver(src int, target string, dir bool) error {
-	tree, err := unix.OpenTree(src, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
-	if err != nil {
-		return failed("cloning the cover for", target, err)
-	}
-	defer unix.Close(tree)
-	set := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC}
-	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, set); err != nil {
-		return failed("restricting the cover for", target, err)
-	}
-	return b.attach(tree, target, dir)
-}
-
-// open pins an existing guest path without following a symlink.
-func (b *builder) open(target string) (int, error) { return b.openWith(target, unix.O_PATH) }
-
-func (b *builder) openWith(target string, flags uint64) (int, error) {
-	return unix.Openat2(b.root, "./"+strings.TrimPrefix(target, "/"), &unix.OpenHow{
-		Flags:   flags | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	})
-}
-
-// target opens a mount point, making it (and its parents) where it is missing
-// and would lie in memory. Nothing is ever made on a file system of the host.
-func (b *builder) target(p string, dir bool) (int, error) {
-	fd, err := b.open(p)
-	if err != unix.ENOENT {
-		return fd, failed("opening mount point", p, err)
-	}
-	parent, name, err := b.parent(p)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(parent)
-	if err := b.ours(parent); err != nil {
-		return -1, failed("making mount point", p, err)
-	}
-	if dir {
-		err = unix.Mkdirat(parent, name, 0o755)
-	} else {
-		err = unix.Mknodat(parent, name, unix.S_IFREG|0o644, 0)
-	}
-	if err != nil {
-		return -1, failed("making mount point", p, err)
-	}
-	fd, err = b.open(p)
-	return fd, failed("opening mount point", p, err)
-}
-
-// parent opens the directory that holds p, making what is missing on the way.
-func (b *builder) parent(p string) (int, string, error) {
-	i := strings.LastIndexByte(p, '/')
-	dirs, name := p[:i], p[i+1:]
-	fd, err := b.open(dirs)
-	if err == nil || err != unix.ENOENT {
-		return fd, name, failed("opening", dirs, err)
-	}
-	cur, err := unix.Openat(b.root, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, "", failed("opening", "/", err)
-	}
-	for part := range strings.SplitSeq(strings.TrimPrefix(dirs, "/"), "/") {
-		next, err := b.enter(cur, part)
-		unix.Close(cur)
-		if err != nil {
-			return -1, "", failed("making the way to", p, err)
-		}
-		cur = next
-	}
-	return cur, name, nil
-}
-
-func (b *builder) enter(dir int, name string) (int, error) {
-	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Openat(dir, name, flags, 0)
-	if err != unix.ENOENT {
-		return fd, err
-	}
-	if err := b.ours(dir); err != nil {
-		return -1, err
-	}
-	if err := unix.Mkdirat(dir, name, 0o755); err != nil {
-		return -1, err
-	}
-	return unix.Openat(dir, name, flags, 0)
-}
-
-// ours refuses to make anything outside the memory file systems made here.
-func (b *builder) ours(dir int) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(dir, &st); err != nil {
-		return err
-	}
-	if !b.memory[st.Dev] {
-		return unix.ENOENT
-	}
-	return nil
-}
-
-// make creates a file, directory or symlink in memory.
-func (b *builder) make(m *sandbox.Mount) error {
-	parent, name, err := b.parent(m.Target)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(parent)
-	if err := b.ours(parent); err != nil {
-		return failed("making", m.Target, err)
-	}
-	switch m.Kind {
-	case sandbox.WriteFile:
-		err = writeFileAt(parent, name, m.Data, m.Perm)
-	case sandbox.MakeDir:
-		if err = unix.Mkdirat(parent, name, m.Perm); err == unix.EEXIST {
-			err = nil
-		}
-	case sandbox.MakeSymlink:
-		err = unix.Symlinkat(m.Source, parent, name)
-	}
-	return failed("making", m.Target, err)
+	return b.tree.bindOver(src, m.Target, false)
 }
 
 func writeFileAt(dir int, name string, data []byte, perm uint32) error {

@@ -1,9 +1,10 @@
 package stage
 
-import "golang.org/x/sys/unix"
+import (
+	"carrel/internal/sandbox"
 
-// console is where the caller's terminal is mounted, read-only.
-const console = "/dev/console"
+	"golang.org/x/sys/unix"
+)
 
 // reopenTerminals exchanges the standard descriptors that are the caller's
 // terminal for ones of the same terminal on its mount inside. Through the mount
@@ -12,7 +13,7 @@ const console = "/dev/console"
 // owner, and may not change it either. With a broker that is what refuses.
 func reopenTerminals() {
 	var terminal unix.Stat_t
-	if unix.Stat(console, &terminal) != nil || terminal.Mode&unix.S_IFMT != unix.S_IFCHR {
+	if unix.Stat(sandbox.ConsolePath, &terminal) != nil || terminal.Mode&unix.S_IFMT != unix.S_IFCHR {
 		return
 	}
 	for fd := range 3 {
@@ -24,7 +25,7 @@ func reopenTerminals() {
 		if err != nil {
 			continue
 		}
-		again, err := unix.Open(console, flags&(unix.O_ACCMODE|unix.O_APPEND|unix.O_NONBLOCK)|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		again, err := unix.Open(sandbox.ConsolePath, flags&(unix.O_ACCMODE|unix.O_APPEND|unix.O_NONBLOCK)|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}

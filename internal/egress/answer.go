@@ -5,8 +5,8 @@ import (
 	"syscall"
 	"time"
 
-	"carrel/internal/knock"
 	"carrel/internal/policy"
+	"carrel/internal/synhold"
 )
 
 // arrival is a far side that was reached before its connection inside was accepted.
@@ -15,24 +15,24 @@ type arrival struct {
 	route *route
 }
 
-// Knock answers for a connection inside to an address of the pool that is not accepted
+// Answer answers for a connection inside to an address of the pool that is not accepted
 // yet: it is once the far side is reached, and fails where that fails. What is refused, or
 // put before a person, is accepted: there is something to say, or to wait for.
-func (e *Engine) Knock(ends knock.Ends) knock.Answer {
+func (e *Engine) Answer(ends synhold.Ends) synhold.Answer {
 	name, ok := e.pool.name(ends.To.Addr())
 	if !ok || !e.enter() {
-		return knock.Accepted
+		return synhold.Accepted
 	}
 	defer e.running.Done()
 	t := policy.Target{Host: name, Port: ends.To.Port()}
 	if !e.rules.Load().Decide(t).Allowed() || e.conns.Load() >= e.most {
-		return knock.Accepted
+		return synhold.Accepted
 	}
 	a := attempt{rec: Attempt{Time: time.Now(), Protocol: "tcp"}}
 	a.to(t)
 	g, err := e.decide(e.ctx, t)
 	if err != nil {
-		return knock.Accepted
+		return synhold.Accepted
 	}
 	a.granted(g)
 	e.conns.Add(1)
@@ -42,16 +42,16 @@ func (e *Engine) Knock(ends knock.Ends) knock.Answer {
 	switch {
 	case err == nil:
 		e.arrived.Put(ends, arrival{g, r}, func(a arrival) { e.release(a.route.Conn) })
-		return knock.Accepted
+		return synhold.Accepted
 	case errors.As(err, &not):
-		return knock.Accepted
+		return synhold.Accepted
 	}
 	if e.cfg.Owner != nil {
 		a.rec.PID, a.rec.Process = e.cfg.Owner(ends.To, ends.From)
 	}
 	a.tell(e, err)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return knock.Refused
+		return synhold.Refused
 	}
-	return knock.Unreachable
+	return synhold.Unreachable
 }

@@ -1,6 +1,6 @@
 package network
 
-import "carrel/internal/knock"
+import "carrel/internal/synhold"
 
 // watchDoor has connections inside wait until their far side is reached, where the stage
 // could make the sockets for it.
@@ -9,21 +9,21 @@ func (n *Network) watchDoor(sockets []int) {
 		return
 	}
 	var err error
-	if n.door, err = knock.Watch(sockets, n.knock); err != nil {
+	if n.holder, err = synhold.Watch(sockets, n.answerFirst); err != nil {
 		n.c.Note("connections inside are accepted before their far side is reached: %v", err)
 	}
 }
 
-// knock answers for one connection.
-func (n *Network) knock(ends knock.Ends) knock.Answer {
+// answerFirst answers for one connection.
+func (n *Network) answerFirst(ends synhold.Ends) synhold.Answer {
 	if !ends.To.Addr().IsLoopback() {
-		return n.engine.Knock(ends)
+		return n.engine.Answer(ends)
 	}
 	n.mu.Lock()
 	f := n.forwards[ends.To.Port()]
 	n.mu.Unlock()
 	if f == nil {
-		return knock.Accepted
+		return synhold.Accepted
 	}
-	return f.Knock(ends)
+	return f.Answer(ends)
 }

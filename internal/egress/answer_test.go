@@ -8,12 +8,12 @@ import (
 	"syscall"
 	"testing"
 
-	"carrel/internal/knock"
 	"carrel/internal/policy"
+	"carrel/internal/synhold"
 )
 
-// TestKnock: what a connection is answered with before it is accepted.
-func TestKnock(t *testing.T) {
+// TestAnswer: what a connection is answered with before it is accepted.
+func TestAnswer(t *testing.T) {
 	listed := []policy.Value[string]{{V: "up.example"}, {V: "down.example"}, {V: "away.example"}, {V: "own.example"}}
 	rules, err := policy.CompileHosts(listed, nil)
 	if err != nil {
@@ -44,15 +44,15 @@ func TestKnock(t *testing.T) {
 	defer e.Close()
 	for i, c := range []struct {
 		name string
-		want knock.Answer
+		want synhold.Answer
 		met  bool
 	}{
-		{"up.example", knock.Accepted, true}, {"down.example", knock.Refused, false}, {"away.example", knock.Unreachable, false},
-		{"own.example", knock.Accepted, false}, {"other.example", knock.Accepted, false}, // refused in words
+		{"up.example", synhold.Accepted, true}, {"down.example", synhold.Refused, false}, {"away.example", synhold.Unreachable, false},
+		{"own.example", synhold.Accepted, false}, {"other.example", synhold.Accepted, false}, // refused in words
 	} {
 		to, _ := e.pool.address(c.name)
-		ends := knock.Ends{From: netip.AddrPortFrom(to, uint16(4000+i)), To: netip.AddrPortFrom(to, 443)}
-		if got := e.Knock(ends); got != c.want {
+		ends := synhold.Ends{From: netip.AddrPortFrom(to, uint16(4000+i)), To: netip.AddrPortFrom(to, 443)}
+		if got := e.Answer(ends); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 		if _, met := e.arrived.Take(ends); met != c.met {
