@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -15,7 +16,9 @@ const (
 )
 
 // transcript is the name of one, which ends with the id of its conversation.
-var transcript = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]*-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$`)
+var transcript = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[A-Za-z0-9_.-]*-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$`)
+})
 
 // Conversation is the id of the conversation in the private copy that was written to last,
 // not before a time: the agent outside does not know it. "" where there is none.
@@ -68,7 +71,7 @@ func (s *search) look(dir *os.Root, depth int) {
 			}
 			continue
 		}
-		m := transcript.FindStringSubmatch(e.Name())
+		m := transcript().FindStringSubmatch(e.Name())
 		if m == nil || !e.Type().IsRegular() {
 			continue
 		}

@@ -1,8 +1,7 @@
-// Package agenthome gives the agent of one workspace its home: the private copy of its
-// settings and logins, or a directory of its own, with the host's transcripts over it where
-// they are shared. It says what has to be mounted where, carries out logins that were
-// renewed inside, and removes what a run left in shared places and would lead an agent
-// outside astray.
+// Package agenthome gives the agent of one workspace its home: the private copy of its settings
+// and logins, or a directory of its own, with the host's transcripts over it where they are
+// shared. It says what has to be mounted where, and carries out logins that were renewed inside.
+// It removes what a run left in shared places and would lead an agent outside astray.
 //
 // Files of the copy and of shared places are data from inside: they are opened without
 // links, and every look at them is bounded.
@@ -28,6 +27,7 @@ import (
 type Options struct {
 	Agent   agents.Agent
 	Host    string // the home of the person outside; "" where there is none
+	Inside  string // the home of programs inside: the same path, but for a virtual machine
 	Project string
 	State   *statedir.Dir // nil where nothing can be kept
 	Facts   *hostfacts.Facts
@@ -62,16 +62,16 @@ func (h *Home) Preview() []sandbox.Mount {
 		return nil
 	}
 	var out []sandbox.Mount
-	plan := agents.PlanState(h.Agent, h.Host, h.Host, h.private()).Binds
+	plan := agents.PlanState(h.Agent, h.Host, h.Inside, h.private()).Binds
 	reason := "private copy of the agent's state"
 	if dir := h.Own; dir != "" {
-		plan, reason = agents.PlanOwn(h.Agent, h.Host, h.Host, dir).Binds, "agent_config_dir"
+		plan, reason = agents.PlanOwn(h.Agent, h.Host, h.Inside, dir).Binds, "agent_config_dir"
 	} else if h.Shared {
-		plan = append(plan, agents.PlanShared(h.Agent, h.Host, h.Host, h.private())...)
+		plan = append(plan, agents.PlanShared(h.Agent, h.Host, h.Inside, h.private())...)
 	}
 	for _, b := range plan {
 		source, kind := h.Facts.Resolve(b.Source)
-		if kind == sandbox.KindNone && b.Optional {
+		if kind == sandbox.KindNone && b.Optional || h.isProgram(b) {
 			continue
 		}
 		out = append(out, sandbox.Mount{Kind: sandbox.MountBind, Target: b.Target, Source: source,
@@ -169,7 +169,8 @@ func (h *Home) mirror() ([]sandbox.Mount, error) {
 	if err := l.Agree(agreed); err != nil {
 		h.Note("%s: a login renewed inside is not carried out: %v", h.Agent.Name, err)
 	}
-	mounts := h.binds(agents.PlanState(h.Agent, h.Host, h.Host, h.private()).Binds, "private copy of the agent's state")
+	h.Facts.ForgetBelow(h.private()) // what was asked before it was made
+	mounts := h.binds(agents.PlanState(h.Agent, h.Host, h.Inside, h.private()).Binds, "private copy of the agent's state")
 	if !h.Shared {
 		return mounts, nil
 	}
@@ -181,7 +182,7 @@ func (h *Home) mirror() ([]sandbox.Mount, error) {
 func (h *Home) binds(binds []agents.StateBind, reason string) (mounts []sandbox.Mount) {
 	for _, b := range binds {
 		source, kind := h.Facts.Resolve(b.Source)
-		if kind == sandbox.KindNone {
+		if kind == sandbox.KindNone || h.isProgram(b) {
 			continue
 		}
 		if err := h.clearPlace(b.Target, kind == sandbox.KindDir); err != nil {
@@ -194,13 +195,19 @@ func (h *Home) binds(binds []agents.StateBind, reason string) (mounts []sandbox.
 	return mounts
 }
 
+// isProgram says whether a bind would show a program of the host's to another system, which has
+// its own.
+func (h *Home) isProgram(b agents.StateBind) bool {
+	return h.Inside != h.Host && slices.ContainsFunc(h.Agent.Programs, func(p string) bool { return b.Source == filepath.Join(h.Host, p) })
+}
+
 // clearPlace makes sure that a mount point inside the private copy is what the
 // mount needs: a command may have put a link there.
 func (h *Home) clearPlace(target string, dir bool) error {
 	if h.Own != "" { // openOwn has seen to it
 		return nil
 	}
-	rel, err := filepath.Rel(h.Host, target)
+	rel, err := filepath.Rel(h.Inside, target)
 	inState := slices.ContainsFunc(h.Agent.State, func(s string) bool { return pathname.Within(rel, s) && rel != s })
 	if err != nil || !inState {
 		return err

@@ -42,5 +42,6 @@ func (h *Home) openOwn() ([]sandbox.Mount, error) {
 			return nil, h.OwnRefused(dir, fmt.Sprintf("%q in it is a link", in), "make it a directory")
 		}
 	}
-	return h.binds(agents.PlanOwn(h.Agent, h.Host, h.Host, real).Binds, "agent_config_dir"), nil
+	h.Facts.ForgetBelow(real)
+	return h.binds(agents.PlanOwn(h.Agent, h.Host, h.Inside, real).Binds, "agent_config_dir"), nil
 }

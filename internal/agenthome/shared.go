@@ -157,7 +157,7 @@ func (h *Home) share() ([]sandbox.Mount, error) {
 			}
 		}
 	}
-	return h.binds(agents.PlanShared(h.Agent, h.Host, h.Host, h.private()), "agent_home shared"), h.beginShared()
+	return h.binds(agents.PlanShared(h.Agent, h.Host, h.Inside, h.private()), "agent_home shared"), h.beginShared()
 }
 
 // makeShared makes a shared place of the host, and what is left out of it, where they

@@ -22,8 +22,9 @@ import (
 func sharing(t *testing.T, home, state string) *noted {
 	t.Helper()
 	n := &noted{}
-	n.Options = Options{Agent: agents.Agent{Name: "a", Shared: []agents.SharedPlace{{Place: "s"}}}, Host: home, State: statedir.At(state),
-		Note: func(format string, args ...any) { n.notes = append(n.notes, fmt.Sprintf(format, args...)) }}
+	n.Options = Options{Agent: agents.Agent{Name: "a", Shared: []agents.SharedPlace{{Place: "s"}}}, Host: home, Inside: home,
+		State: statedir.At(state),
+		Note:  func(format string, args ...any) { n.notes = append(n.notes, fmt.Sprintf(format, args...)) }}
 	return n
 }
 

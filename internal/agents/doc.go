@@ -1,8 +1,7 @@
-// Package agents knows the command-line coding agents: how to recognise one
-// from a command line, where it keeps its settings, its state and its logins,
-// which variables and hosts it needs, how to switch its own sandbox and its
-// prompts off, since the walls replace them, and how it is given one prompt
-// without a terminal.
+// Package agents knows the command-line coding agents: how to recognise one from a command line,
+// and where it keeps its settings, its state and its logins. It knows which variables and hosts
+// an agent needs, and how it is given one prompt without a terminal. It knows how to switch an
+// agent's own sandbox and its prompts off, since the walls replace them.
 //
 // # Words
 //
@@ -16,9 +15,9 @@
 //     MCP servers). They are copied in at each start and what changes inside is
 //     discarded at the next.
 //   - state: places that live on in a private copy from run to run.
-//   - login: the files of [Agent.MergeBack], of which the fields that belong to a
-//     login are kept alike on both sides while the agent runs, because tokens are
-//     renewed and the old ones stop working. [Agreed] is what both sides held when
+//   - login: the files of [Agent.MergeBack]. Their fields that belong to a login are
+//     kept alike on both sides while the agent runs: tokens are renewed, and the old
+//     ones stop working. [Agreed] is what both sides held when
 //     they were last brought together.
 //   - shared: places of the host that are put over the private copy where the user
 //     wants transcripts and history to be their own; see [Agent.Shared].

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"carrel/internal/policy"
 )
@@ -82,7 +83,9 @@ func (a Agent) SettingsFiles() []string {
 
 // server finds keys that name one in JSON, TOML, YAML and lines NAME=VALUE. A
 // quote behind a backslash is inside of some text.
-var server = regexp.MustCompile(`(?im)(?:^|[\s{,"'])[\w.-]*(?:base_?url|api[_-]base|api[_-]?host|ollama_host|http_?url|server_?url|endpoint|\burl)["']?\s*[:=]\s*["']?(https?://[^\s"'\\,}]+)`)
+var server = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?im)(?:^|[\s{,"'])[\w.-]*(?:base_?url|api[_-]base|api[_-]?host|ollama_host|http_?url|server_?url|endpoint|\burl)["']?\s*[:=]\s*["']?(https?://[^\s"'\\,}]+)`)
+})
 
 // EndpointsIn returns the servers that a settings file names: of a file whose
 // keys are taken over one by one, in those keys only.
@@ -93,7 +96,7 @@ func (a Agent) EndpointsIn(file string, data []byte) []Endpoint {
 			data = onlyKeys(data, slices.Concat(part.Mirror, part.Follow))
 		}
 	}
-	for _, m := range server.FindAllSubmatch(data, maxEndpoints) {
+	for _, m := range server().FindAllSubmatch(data, maxEndpoints) {
 		out = appendEndpoint(out, string(m[1]), "~/"+file)
 	}
 	return out

@@ -13,25 +13,6 @@ type SharedPlace struct {
 	Except []string // names in it that stay the private copy's: what is there is run, or read as settings
 }
 
-// shareable reports whether a home-relative place may be shared: it is no place that is
-// settings, a login or a program, lies in none, and has none but those left out of it.
-func (a Agent) shareable(s SharedPlace) bool {
-	left := func(place string) bool {
-		return slices.ContainsFunc(s.Except, func(e string) bool { return below(place, s.Place+"/"+e) })
-	}
-	var kept []string
-	kept = append(append(append(kept, a.Config...), a.Credentials...), a.Programs...)
-	for _, m := range a.MergeBack {
-		kept = append(kept, m.File, m.Inside())
-	}
-	for _, p := range a.JSON {
-		kept = append(kept, p.Host, p.Private)
-	}
-	return a.inState(s.Place) && !slices.ContainsFunc(kept, func(place string) bool {
-		return below(s.Place, place) || below(place, s.Place) && !left(place)
-	})
-}
-
 // PlanShared plans the binds of a shared home, over those of [PlanState]: what of the
 // host is put over the private copy, and what of the copy over that again.
 func PlanShared(a Agent, hostHome, guestHome, privateDir string) []StateBind {

@@ -34,6 +34,25 @@ func TestSharedHoldsNoCode(t *testing.T) {
 	}
 }
 
+// shareable reports whether a home-relative place may be shared: it is no place that is
+// settings, a login or a program, lies in none, and has none but those left out of it.
+func (a Agent) shareable(s SharedPlace) bool {
+	left := func(place string) bool {
+		return slices.ContainsFunc(s.Except, func(e string) bool { return below(place, s.Place+"/"+e) })
+	}
+	var kept []string
+	kept = append(append(append(kept, a.Config...), a.Credentials...), a.Programs...)
+	for _, m := range a.MergeBack {
+		kept = append(kept, m.File, m.Inside())
+	}
+	for _, p := range a.JSON {
+		kept = append(kept, p.Host, p.Private)
+	}
+	return a.inState(s.Place) && !slices.ContainsFunc(kept, func(place string) bool {
+		return below(s.Place, place) || below(place, s.Place) && !left(place)
+	})
+}
+
 func TestPlanShared(t *testing.T) {
 	gemini, _ := ByName("gemini")
 	want := []StateBind{

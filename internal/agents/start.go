@@ -19,8 +19,14 @@ type Start struct {
 // StepHooks are the hooks of an agent that make each tool call a step, see [hooks.Pass].
 type StepHooks = hooks.Passed
 
-// StepHooks gives them for one start; program and dir are as seen inside.
-func (a Agent) StepHooks(program, dir string) StepHooks { return hooks.Pass(a.Name, program, dir) }
+// StepHooks gives them for one start; program and dir are as seen inside. files says whether a file can
+// be shown in dir: else an agent that needs one gets none.
+func (a Agent) StepHooks(program, dir string, files bool) StepHooks {
+	if passed := hooks.Pass(a.Name, program, dir); passed.File == "" || files {
+		return passed
+	}
+	return StepHooks{}
+}
 
 // StartFlags are the flags to put before an agent's own arguments.
 func (a Agent) StartFlags(args []string, s Start) []string {

@@ -80,7 +80,7 @@ type Result struct {
 	Signal    string        `json:"signal,omitempty"` // the signal that ended the command
 	Started   time.Time     `json:"started"`
 	Duration  time.Duration `json:"duration_ns"`
-	Engine    string        `json:"engine"`                  // what made the walls: namespaces or bubblewrap; none for none
+	Engine    string        `json:"engine"`                  // what made the walls or stands for them: namespaces, lima, vm; none
 	History   string        `json:"history"`                 // on: each change was decided and recorded
 	Changed   *int          `json:"changed_files,omitempty"` // nil: not counted
 	Steps     []Step        `json:"steps,omitempty"`         // of the history, oldest first, where they were asked for

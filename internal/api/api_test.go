@@ -23,6 +23,16 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestIsolationText: a workspace without walls is told in other words.
+func TestIsolationText(t *testing.T) {
+	if got := IsolationText("vm", "lima"); got != "isolation vm (backend lima)" {
+		t.Error(got)
+	}
+	if got := IsolationText("none", "none"); got != "NO WALLS (backend none)" {
+		t.Error(got)
+	}
+}
+
 // TestReadLog: lines that are broken or too long are counted, and hide no other.
 func TestReadLog(t *testing.T) {
 	type record struct{ N int }

@@ -15,7 +15,8 @@ type Manifest struct {
 	Project      string    `json:"project"`
 	Argv         []string  `json:"argv"`
 	Persona      string    `json:"persona"`
-	Backend      string    `json:"backend,omitempty"` // none: without walls; container: in one; "" for all others
+	Backend      string    `json:"backend,omitempty"`   // as a policy has it; "" for process where an older version wrote it
+	Isolation    string    `json:"isolation,omitempty"` // what the backend gives: vm, kernel, container, process or none
 	Started      time.Time `json:"started"`
 }
 
@@ -106,7 +107,8 @@ type WorkspaceStatus struct {
 	Project   string      `json:"project,omitempty"`
 	Argv      []string    `json:"argv,omitempty"`
 	Persona   string      `json:"persona,omitempty"`
-	Backend   string      `json:"backend,omitempty"` // none: without walls; container: in one; "" for all others
+	Backend   string      `json:"backend,omitempty"`   // as in [Manifest]
+	Isolation string      `json:"isolation,omitempty"` // likewise
 	Started   time.Time   `json:"started,omitzero"`
 	Pending   int         `json:"pending"` // approvals that wait for an answer
 	Published []Published `json:"published,omitempty"`

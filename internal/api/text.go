@@ -16,3 +16,11 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(map[string][]byte{"base64": []byte(t)})
 }
+
+// IsolationText says what keeps the programs of a workspace from this machine.
+func IsolationText(isolation, backend string) string {
+	if isolation == "none" {
+		return "NO WALLS (backend " + backend + ")"
+	}
+	return "isolation " + isolation + " (backend " + backend + ")"
+}

@@ -42,9 +42,12 @@ func TestWhatComesFromInside(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	PrintRunning(&out, []api.WorkspaceStatus{{ID: "3f", State: "active", Backend: "none"}})
-	if !strings.Contains(out.String(), "active, NO WALLS") {
-		t.Errorf("%s", out.String())
+	PrintRunning(&out, []api.WorkspaceStatus{{State: "1", Backend: "none"}, {State: "2", Backend: "process"}, {State: "3"}, {State: "4", Backend: "gvisor"},
+		{State: "5", Backend: "lima"}})
+	for _, want := range []string{" 1, NO WALLS ", " 2 ", " 3 ", " 4, isolation kernel ", " 5, isolation vm "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
 	}
 }
 

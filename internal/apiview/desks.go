@@ -61,10 +61,14 @@ func PrintApps(w io.Writer, indent string, apps []api.App) {
 
 // stateText is a workspace's state, with what must not be overlooked.
 func stateText(state, backend string) string {
-	if backend == string(policy.BackendNone) {
+	switch i := policy.Backend(backend).Isolation(); i {
+	case policy.IsolationNone:
 		return state + ", NO WALLS"
+	case policy.IsolationProcess:
+		return state
+	default:
+		return state + ", isolation " + string(i)
 	}
-	return state
 }
 
 // AppState is how an app is, or how it ended.

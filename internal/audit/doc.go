@@ -14,9 +14,9 @@
 // the line before, and the numbers rise by one. So a record's bytes as they stand are
 // what is hashed; nothing is encoded anew to check them.
 //
-// NAME is written. At half of the log's bound it is renamed to NAME.1, and the new
-// NAME begins with a record "rotated", whose number and prev go on from there.
-// The records of the NAME.1 before that are gone.
+// NAME is written. At half of the log's bound it is renamed to NAME.1. The new NAME begins with
+// a record "rotated", whose number and prev go on from there. The records of the NAME.1 before
+// that are gone.
 //
 // A line that a killed writer left without its end stays. The next writer ends it
 // with a newline and puts down how long it was and its hash, in a record "torn".

@@ -36,7 +36,7 @@ type Log struct {
 	half    int64
 	lock    *os.File
 	trouble func(error)
-	records chan api.AuditRecord
+	records chan *api.AuditRecord
 	done    chan struct{}
 
 	ending sync.RWMutex // written while records is closed
@@ -66,7 +66,7 @@ func Create(dir *os.File, max int64, trouble func(error)) (*Log, error) {
 	if max < minSize {
 		return nil, fmt.Errorf("an audit log of %d bytes, want %d or more", max, minSize)
 	}
-	l := &Log{dir: dir, half: max / 2, trouble: trouble, head: noHash, records: make(chan api.AuditRecord, queued), done: make(chan struct{}),
+	l := &Log{dir: dir, half: max / 2, trouble: trouble, head: noHash, records: make(chan *api.AuditRecord, queued), done: make(chan struct{}),
 		write: func(f *os.File, b []byte) (int, error) { return f.Write(b) }}
 	var err error
 	if l.lock, err = ownfile.Open(dir, Lock, os.O_RDWR|os.O_CREATE); err != nil {
@@ -103,14 +103,14 @@ func (l *Log) Append(r api.AuditRecord) {
 		return
 	}
 	select {
-	case l.records <- r:
+	case l.records <- &r:
 		return
 	default:
 	}
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	select {
-	case l.records <- r:
+	case l.records <- &r:
 	case <-wait.C:
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -148,7 +148,7 @@ func (l *Log) run() {
 	defer close(l.done)
 	defer l.lock.Close()
 	for r := range l.records {
-		l.keep(r)
+		l.keep(*r)
 	}
 	l.keep(own(api.AuditClosed, ""))
 	if l.file != nil {

@@ -163,7 +163,7 @@ func (a *Auditor) Begins(name string, of api.AuditSession, m api.Manifest, ceili
 		return
 	}
 	a.Add(api.AuditRecord{Kind: api.AuditWorkspace, Who: api.AuditWho{Kind: api.WhoSupervisor, PID: m.PID}, Operation: "start", Subject: name, Decision: api.DecisionAllowed,
-		Detail:  fmt.Sprintf("%sid %s, policy %s, project %s", withoutWalls(m.Backend), m.ID, of.Policy, m.Project),
+		Detail:  fmt.Sprintf("%s, id %s, policy %s, project %s", api.IsolationText(m.Isolation, m.Backend), m.ID, of.Policy, m.Project),
 		Ceiling: boundsOf(ceilings), Session: &of})
 }
 
@@ -174,16 +174,6 @@ func boundsOf(ceilings []api.Decided) string {
 		bounds = append(bounds, c.Value)
 	}
 	return strings.Join(bounds, ", ")
-}
-
-func withoutWalls(backend string) string {
-	switch backend {
-	case "":
-		return ""
-	case "container":
-		return "backend container, "
-	}
-	return "NO WALLS (backend " + backend + "), "
 }
 
 // flood bounds how many records a workspace's programs cause: so many at once, and

@@ -46,7 +46,7 @@ func open(t *testing.T, required string) (*Auditor, func() []api.AuditRecord) {
 // TestRecords: who did what, by which rule, as each kind of record says it.
 func TestRecords(t *testing.T) {
 	a, read := open(t, "")
-	a.Begins("box", api.AuditSession{ID: "id1", Policy: "abc"}, api.Manifest{ID: "id1", PID: 7, Project: "/p", Backend: "none"}, nil)
+	a.Begins("box", api.AuditSession{ID: "id1", Policy: "abc"}, api.Manifest{ID: "id1", PID: 7, Project: "/p", Backend: "gvisor", Isolation: "kernel"}, nil)
 	a.App("start", &api.App{ID: "a1", Argv: []string{"make", "all"}})
 	a.App("end", &api.App{ID: "a1", Argv: []string{"make", "all"}, Exit: 2, Steps: []uint64{4, 5}})
 	a.Attempt(&api.Connection{Host: "h.example", Port: 443, Decision: "refused", Code: "network", Rule: "r"})
@@ -59,7 +59,7 @@ func TestRecords(t *testing.T) {
 		got = got[1 : len(got)-1] // without the log's own: begin and closed
 	}
 	want := []struct{ op, subject, detail, decision string }{
-		{"start", "box", "NO WALLS (backend none), id id1, policy abc, project /p", api.DecisionAllowed},
+		{"start", "box", "isolation kernel (backend gvisor), id id1, policy abc, project /p", api.DecisionAllowed},
 		{"start", "make all", " ", ""},
 		{"end", "make all", " : status 2", ""},
 		{"", "h.example:443", "refused network", api.DecisionRefused},

@@ -8,6 +8,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/audit"
 	"carrel/internal/named"
+	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 )
 
@@ -42,13 +43,13 @@ func OpenRun(state string, o Options) (*Auditor, error) {
 }
 
 // RunBegins writes down what is run, by whom and under which policy.
-func (a *Auditor) RunBegins(argv []string, of api.AuditSession, backend string, ceilings []api.Decided) {
+func (a *Auditor) RunBegins(argv []string, of api.AuditSession, backend policy.Backend, ceilings []api.Decided) {
 	if a == nil {
 		return
 	}
 	a.Add(api.AuditRecord{Kind: api.AuditWorkspace, Who: api.AuditWho{Kind: api.WhoSupervisor, PID: os.Getpid()}, Operation: "run",
 		Subject: strings.Join(supervisor.BoundArgv(argv, maxAppArgvNoted), " "), Decision: api.DecisionAllowed,
-		Detail: strings.TrimSuffix(withoutWalls(backend), ", "), Ceiling: boundsOf(ceilings), Session: &of})
+		Detail: api.IsolationText(string(backend.Isolation()), string(backend)), Ceiling: boundsOf(ceilings), Session: &of})
 }
 
 // RunEnds writes down what was refused, and how the command ended.

@@ -1,6 +1,6 @@
-// Package ceilings holds requests to the ceilings that a surface and the operator have set:
-// it refuses what goes beyond them or comes after their end, makes refusals of policy's
-// errors, and hands ceilings on to another process of ours in a sealed memory file.
+// Package ceilings holds requests to the ceilings that a surface and the operator have set: it
+// refuses what goes beyond them or comes after their end, and makes refusals of policy's errors.
+// It hands ceilings on to another process of ours in a sealed memory file.
 package ceilings
 
 import (
@@ -52,6 +52,32 @@ func (u Under) CheckUndo(op string, need policy.UndoMode) error {
 		return nil
 	}
 	return Beyond(op, policy.DimUndo, string(need), string(may.V), may.Source)
+}
+
+// CheckHostCommands refuses host commands under a ceiling that demands an isolation and does not list
+// those that may be run: they run on this machine, and what an agent wrote can run in them.
+func (u Under) CheckHostCommands(op string) error {
+	for _, c := range u.All() {
+		if i := c.Isolation; i != nil && i.V != policy.IsolationProcess && len(c.HostCommands) == 0 {
+			d := Beyond(op, policy.DimIsolation, string(policy.IsolationProcess), string(i.V), i.Source)
+			d.Hint = "host commands run on this machine, behind walls; the author of the ceiling can list in its host_commands which may"
+			return d
+		}
+	}
+	return nil
+}
+
+// WithoutIsolation is the ceiling without its demand of an isolation, and those beside it without theirs.
+func WithoutIsolation(c *policy.Ceiling) *policy.Ceiling {
+	if c == nil {
+		return nil
+	}
+	out := *c
+	out.Isolation, out.Also = nil, slices.Clone(c.Also)
+	for i := range out.Also {
+		out.Also[i] = WithoutIsolation(out.Also[i])
+	}
+	return &out
 }
 
 // CheckTime refuses what begins after a ceiling has expired.

@@ -1,13 +1,12 @@
-// Package cli is what main calls: it picks the face of the program by argv[0], joins the
-// groups of commands, and turns errors into messages and exit statuses. It finds out which
-// of its faces is wanted, puts the tree of commands together from the packages below it,
-// and turns an error into a message and an exit status. Each group of commands is a
-// package of its own, with a table of what it has; what all of them are given is in
-// package cmdenv.
+// Package cli is what main calls: it picks the face of the program by argv[0], joins the groups
+// of commands, and turns errors into messages and exit statuses. It finds out which of its faces
+// is wanted, and puts the tree of commands together from the packages below it. It turns an
+// error into a message and an exit status. Each group of commands is a package of its own, with
+// a table of what it has; what all of them are given is in package cmdenv.
 //
-// Exit statuses follow docker(1) and env(1): 125 when carrel itself refuses or
-// goes wrong, 126 when the command cannot be run, 127 when it is not found,
-// 124 when its time is over, else the command's own.
+// Exit statuses follow docker(1) and env(1): 125 when carrel itself refuses or goes wrong, 126
+// when the command cannot be run, 127 when it is not found. It is 124 when its time is over,
+// else the command's own.
 package cli
 
 import (
@@ -21,6 +20,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/limacmd"
 	"carrel/internal/cli/runcmd"
 	"carrel/internal/clipboard"
 	"carrel/internal/cmdline"
@@ -68,6 +68,11 @@ func Main(argv []string) int {
 	}
 	args = usualWords(args)
 	env.Args, env.Supervises = args, len(argv) > 0 && session.IsDesk(argv[0])
+	if done, err := limacmd.Instead(env, args); err != nil {
+		return fail(env, err)
+	} else if done {
+		return env.Status
+	}
 	root := newRoot(env, args)
 	root.SetArgs(args)
 	if err := unknownCommand(root, args); err != nil {

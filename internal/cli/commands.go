@@ -25,7 +25,7 @@ run shell sandbox import explain config preset profile permissions start list st
 exec launch apps wait kill logs events terminal attach control manifest artifacts
 cleanup rm revoke desktop ps approvals approve allow deny pause resume stop
 history du show diff undo redo discard step connect audit denials links net hooks
-agent mcp stdio container install-dev lima doctor projects purge version`)
+agent mcp stdio container install-dev lima vm doctor projects purge version`)
 
 // commands makes the command of a name, or all of them where none has it. To make all
 // takes longer than to ask a workspace for something.

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +130,33 @@ func TestDesktopVerbs(t *testing.T) {
 				t.Errorf("%q is %v, hidden %v, %v", words, c.CommandPath(), c.Hidden, err)
 			}
 		}
+	}
+}
+
+// namedCommand is a command as hints and comments write it.
+var namedCommand = regexp.MustCompile("`carrel ([a-z][a-z-]*)[^`\n]*`")
+
+// TestNamedCommands: what hints, questions and comments name as a command is one that help
+// shows, or starts an agent.
+func TestNamedCommands(t *testing.T) {
+	known := make(map[string]bool)
+	for _, c := range newRoot(&cmdenv.Env{}, nil).Commands() {
+		known[c.Name()] = !c.Hidden
+	}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range namedCommand.FindAllSubmatch(text, -1) {
+			if _, agent := agents.ByCommand(string(m[1])); !agent && !known[string(m[1])] {
+				t.Errorf("%s names %s, which is no command that help shows", path, m[0])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

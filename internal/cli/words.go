@@ -21,7 +21,7 @@ var groups = []struct{ title, commands string }{
 	{"Workspaces", `start list ps status exec launch terminal attach apps wait kill logs events
 		control pause resume stop rm cleanup revoke manifest artifacts`},
 	{"Desktop", "desktop"},
-	{"Containers and machines", "container install-dev lima"},
+	{"Containers and machines", "container install-dev lima vm"},
 	{"For programs", "agent hooks mcp stdio sandbox"},
 }
 

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"carrel/internal/policy"
@@ -209,10 +210,12 @@ func badHostCommand(v value) string {
 }
 
 // strictTime is what time.Parse is not strict about: 1:00, a comma, a zone of 24 hours.
-var strictTime = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+var strictTime = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+})
 
 func badTime(v value) string {
-	if _, err := time.Parse(time.RFC3339, v.text); err != nil || !strictTime.MatchString(v.text) {
+	if _, err := time.Parse(time.RFC3339, v.text); err != nil || !strictTime().MatchString(v.text) {
 		return quoted(v.text) + " is not a time: want one as in RFC 3339, like 2030-01-31T18:00:00Z or 2030-01-31T18:00:00+01:00"
 	}
 	return ""

@@ -96,6 +96,7 @@ type Settings struct {
 	Devcontainer    *policy.Value[string]  // container.devcontainer, one of Devcontainers; nil: not said
 
 	Lima Lima // the keys below lima
+	VM   VM   // the keys below vm
 
 	AgentConfigDir *policy.Value[string] // agent_config_dir, as it was written; nil: not said
 

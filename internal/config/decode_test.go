@@ -24,7 +24,7 @@ func messages(kind Kind, text string) []string {
 func TestMistakes(t *testing.T) {
 	user := []struct{ text, want string }{
 		{"netwrk: closed", `f:1:1: unknown key "netwrk" here; did you mean network?`},
-		{"qqqqqqqq: 1", `f:1:1: unknown key "qqqqqqqq" here; there are persona, network, display, virtual_commands, environment, home, nested, history, secrets, agent_home, devices, programs, resources, read, write, deny, protect, presets, projects, extra_mounts, credentials, host_commands, toolchain, rpc_host, dangerously_allow_unsandboxed_host_exec, open_urls, backend, container, lima, engine, agents, agent_config_dir, safeguards, approvals, audit`},
+		{"qqqqqqqq: 1", `f:1:1: unknown key "qqqqqqqq" here; there are persona, isolation, network, display, virtual_commands, environment, home, nested, history, secrets, agent_home, devices, programs, resources, read, write, deny, protect, presets, projects, extra_mounts, credentials, host_commands, toolchain, rpc_host, dangerously_allow_unsandboxed_host_exec, open_urls, backend, container, lima, vm, engine, agents, agent_config_dir, safeguards, approvals, audit`},
 		{"display:\n  virtual: true", `f:2:3: unknown key "virtual" in display; there are mode, allow_desktop_gui, virtual_display, watch_vnc, clipboard, size, gl`},
 		{"display:\n  virtual_displey: true", `f:2:3: unknown key "virtual_displey" in display; did you mean virtual_display?`},
 		{"network: opne", `f:1:10: network: "opne" is not one of closed, local, api, filtered, open; did you mean open?`},
@@ -100,7 +100,7 @@ func TestMistakes(t *testing.T) {
 		{"apps: {allow: [./a]}", `f:1:16: apps.allow: "./a" is neither a program's name nor an absolute path`},
 		{"devices: [kvm]", `f:1:11: devices: "kvm" is not an absolute path`},
 		{"network: {unix_sockets: [~/a]}", `f:1:26: network.unix_sockets: "~/a" is not an absolute path`},
-		{"read: [/a]", `f:1:1: unknown key "read" here; there are network, mounts, apps, display, home, nested, history, secrets, agent_home, devices, resources, virtual_commands, open_urls, host_commands, undo, credentials, expires`},
+		{"read: [/a]", `f:1:1: unknown key "read" here; there are network, mounts, apps, display, isolation, home, nested, history, secrets, agent_home, devices, resources, virtual_commands, open_urls, host_commands, undo, credentials, expires`},
 	}
 	for _, tt := range ceiling {
 		if got := strings.Join(messages(KindCeiling, tt.text), "\n"); got != tt.want {

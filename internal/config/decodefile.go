@@ -116,14 +116,14 @@ func (d *decoder) finishPreset(p *Preset, opts Options) {
 	stampRequest(&p.Request)
 }
 
-// Check decodes one file and returns its mistakes and nothing else; nil means
-// that it is right. Kind project applies the rules of a project's file, but
-// the file itself is opened as any other.
-func Check(file string, kind Kind) []Problem {
+// Check decodes one file and returns its mistakes, nil where it is right, and what is
+// ignored in it. Kind project applies the rules of a project's file, but the file itself is
+// opened as any other.
+func Check(file string, kind Kind) ([]Problem, []policy.Warning) {
 	data, err := readTrusted(file)
 	if err != nil {
-		return []Problem{readProblem(file, err)}
+		return []Problem{readProblem(file, err)}, nil
 	}
-	_, problems := decodeFile(data, file, kind, Options{})
-	return problems
+	read, problems := decodeFile(data, file, kind, Options{})
+	return problems, read.warnings
 }

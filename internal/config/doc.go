@@ -7,7 +7,7 @@
 //   - A [Kind] is which of the files a file is. The kind says which keys may
 //     stand in it.
 //   - The schema table (schema.go) is the one list of keys. Decoding, the JSON
-//     Schema of [Schema] and the settings of [Show] all come from it.
+//     Schema of [SchemaOf] and the settings of [Show] all come from it.
 //   - A [Problem] is one mistake, with file, line, column and what would be
 //     right. All mistakes of a file are reported together, and a file with a
 //     mistake gives nothing at all.

@@ -137,6 +137,7 @@ func (m mapping) variables(key string, list []EnvVar) {
 func (m mapping) request(r *policy.Request) {
 	word(m, "persona", r.Persona)
 	word(m, "agent_home", r.AgentHome)
+	word(m, "isolation", r.Isolation)
 	network := newMapping()
 	word(network, "mode", r.Network)
 	network.list("allow_hosts", words(r.AllowHosts))

@@ -11,7 +11,8 @@ func TestProjectsImages(t *testing.T) {
 		"  images: ['registry.example.org/dev/*', localhost/y:1]\n  project_env: [APP_*, NODE_*, PS4]\n  devcontainer: run\n")
 	s := m.load().Settings
 	for name, want := range map[string]bool{"localhost/y:1": true, "localhost/y:12": false, "registry.example.org/dev/go:1": true,
-		"registry.example.org.evil/dev/go": false, "registry.example.org/devil": false} {
+		"registry.example.org.evil/dev/go": false, "registry.example.org/dev/go --privileged": false,
+		"registry.example.org/devil": false} {
 		if s.ImageAllowed(name) != want {
 			t.Errorf("image %s: %v", name, !want)
 		}

@@ -140,6 +140,7 @@ func (l *loader) layer(r *decoded) {
 	}
 	l.images(r)
 	l.out.Settings.Lima.merge(r.settings.Lima)
+	l.out.Settings.VM.merge(r.settings.VM)
 	if r.settings.PromptsOff != nil {
 		l.out.Settings.PromptsOff = r.settings.PromptsOff
 	}

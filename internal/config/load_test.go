@@ -311,13 +311,20 @@ func TestUnreadable(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	m := newMachine(t)
-	if ps := Check(m.write("a.yaml", "home: none"), KindUser); ps != nil {
+	if ps, ws := Check(m.write("a.yaml", "home: none"), KindUser); ps != nil || ws != nil {
 		t.Errorf("%v", ps)
 	}
-	if ps := Check(m.write("a.yaml", "home: 1\nx: 1"), KindUser); len(ps) != 2 || ps[1].Line != 2 {
+	if ps, _ := Check(m.write("a.yaml", "home: 1\nx: 1"), KindUser); len(ps) != 2 || ps[1].Line != 2 {
 		t.Errorf("%v", ps)
 	}
-	if ps := Check(filepath.Join(m.opts.Root, "none"), KindUser); len(ps) != 1 {
+	ps, ws := Check(m.write("a.yaml", "audit:\n  required: true"), KindProject)
+	if ps != nil || len(ws) != 1 || ws[0].Source.Line != 1 || !strings.Contains(ws[0].Message, "ignored") {
+		t.Errorf("a key of the user in a project's file: %v, %v", ps, ws)
+	}
+	if text := (Problem{Message: "a"}).Error(); text != "a" {
+		t.Errorf("a problem of no place reads %q", text)
+	}
+	if ps, _ := Check(filepath.Join(m.opts.Root, "none"), KindUser); len(ps) != 1 {
 		t.Errorf("%v", ps)
 	}
 }

@@ -19,8 +19,12 @@ type Problem struct {
 	Message string
 }
 
-// Error writes "file:line:column: key: message".
+// Error writes "file:line:column: key: message", and the message alone where the problem is
+// of no file, variable or key.
 func (p Problem) Error() string {
+	if p.File == "" && p.Line == 0 && p.Key == "" {
+		return p.Message
+	}
 	src := policy.Source{File: p.File, Line: p.Line, Column: p.Column, Text: p.Key}
 	return src.String() + ": " + p.Message
 }

@@ -83,5 +83,5 @@ func (s *Settings) ProjectMaySet(name string) bool {
 
 // ImageAllowed reports whether a project may name an image.
 func (s *Settings) ImageAllowed(name string) bool {
-	return slices.ContainsFunc(s.ContainerImages, func(p policy.Value[string]) bool { return starMatch(p.V, name) })
+	return BadImage(name) == "" && slices.ContainsFunc(s.ContainerImages, func(p policy.Value[string]) bool { return starMatch(p.V, name) })
 }

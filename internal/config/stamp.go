@@ -14,6 +14,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // the user's file, but holds only where the preset is chosen.
 func stampRequest(r *policy.Request) {
 	profile[policy.Persona](r.Persona)
+	profile[policy.Isolation](r.Isolation)
 	profile[policy.NetworkMode](r.Network)
 	profile[policy.DisplayMode](r.Display)
 	profile[bool](r.AllowDesktopGUI)

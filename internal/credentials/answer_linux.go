@@ -31,6 +31,12 @@ func (k *Keyring) TakeAgent(fd int) error {
 	if err != nil {
 		return fmt.Errorf("listening to the inside at %s: %w", k.c.Socket, err)
 	}
+	k.ServeAgent(l)
+	return nil
+}
+
+// ServeAgent answers as the ssh agent on a listener.
+func (k *Keyring) ServeAgent(l net.Listener) {
 	if k.listener != nil {
 		k.listener.Close() // of a start that is tried again
 	}
@@ -39,7 +45,6 @@ func (k *Keyring) TakeAgent(fd int) error {
 		k.c.Note("no key of ssh can be used: %v", err)
 	}
 	k.running.Go(func() { k.agent.Serve(k.ctx, l) })
-	return nil
 }
 
 // errNoKeys is for workspaces that may use none.

@@ -14,12 +14,12 @@ import (
 
 	"carrel/internal/advice"
 	"carrel/internal/api"
+	"carrel/internal/hostview"
 	"carrel/internal/inside"
 	"carrel/internal/keys"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
-	"carrel/internal/view"
 )
 
 // Config is what a keyring needs of the workspace that it is for. The functions are called
@@ -309,8 +309,8 @@ func (k *Keyring) Env() map[string]string {
 }
 
 // Git is what git's configuration inside has of them.
-func (k *Keyring) Git() view.GitKeys {
-	var g view.GitKeys
+func (k *Keyring) Git() hostview.GitKeys {
+	var g hostview.GitKeys
 	if k == nil {
 		return g
 	}

@@ -21,10 +21,10 @@ import (
 // fake is the configuration of a workspace in which what is below some places can be
 // written.
 func fake(t *testing.T, writable ...string) Config {
-	led := func(at string) bool {
+	canWrite := func(at string) bool {
 		return slices.ContainsFunc(writable, func(w string) bool { return pathname.Within(at, w) })
 	}
-	return Config{Getenv: os.Getenv, Reach: func() Reach { return Filtered }, Writable: led, WritableBelow: led, Note: t.Logf,
+	return Config{Getenv: os.Getenv, Reach: func() Reach { return Filtered }, Writable: canWrite, WritableBelow: canWrite, Note: t.Logf,
 		Deny: func(api.Denial) {}, Withheld: func(string) *api.Denial { return nil }, Record: func(api.AuditRecord) {}}
 }
 

@@ -37,7 +37,12 @@ const (
 	CauseFull      Cause = "disk-full"
 	CauseNoExec    Cause = "noexec"
 	CauseProgram   Cause = "not-installed"
-	CauseTime      Cause = "no-answer" // the probe did not end in time
+	CauseKVM       Cause = "no-kvm"        // the kernel does not run machines
+	CauseKVMUser   Cause = "kvm-closed"    // it does, and not for this user
+	CauseDevice    Cause = "device-closed" // a device is missing, or not for this user
+	CauseImage     Cause = "no-image"      // machines have none to be made of
+	CauseIDs       Cause = "no-subuids"    // containers of this user have few user ids
+	CauseTime      Cause = "no-answer"     // the probe did not end in time
 )
 
 // remedy is why something is refused and what would change that.

@@ -1,8 +1,7 @@
-// Package doctor finds out what this machine can hold, by trying it. It makes
-// each kind of namespace, mounts in one what a workspace mounts, installs the
-// filters that a workspace gets, reads a caller's memory as the broker does, and
-// reads settings only to say why something was refused and what would change
-// that.
+// Package doctor finds out what this machine can hold, by trying it. It makes each kind of
+// namespace, and mounts in one what a workspace mounts. It installs the filters that a workspace
+// gets, and reads a caller's memory as the broker does. It reads settings only to say why
+// something was refused and what would change that.
 //
 // Its words:
 //
@@ -12,6 +11,8 @@
 //     errno and the step it came from, decides; no program's text is matched.
 //   - A [Machine] is all that the checks may ask, and the one seam for tests,
 //     which put errnos in. Each probe has an end in time.
+//   - [Lima] is what backend lima may be asked for. No walls depend on it, so that its checks are
+//     never needed, and made only where there is reason to ask.
 //   - A [Cause] names why, for programs. A remedy says what to do in words, and
 //     where that can be, in commands for a shell.
 //   - [Answers] are probes that worked, kept in the state directory for as long

@@ -1,6 +1,9 @@
 package doctor
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Status is how a check ended.
 type Status string
@@ -41,39 +44,25 @@ type Report struct {
 
 // Examine makes all checks, those that are needed first.
 func Examine(m *Machine) Report {
-	if m.OS != "linux" {
-		return Report{Format: Format, Checks: []Check{{ID: "system", Name: "operating system", Status: Missing, Needed: true, Found: m.OS,
-			Cause: CauseKernel, Means: "walls are made of Linux namespaces", Fix: "run carrel on Linux, or in a Linux virtual machine"}}}
-	}
 	p := &patient{Machine: m.bounded()}
+	if m.OS != "linux" {
+		system := Check{ID: "system", Name: "operating system", Status: Missing, Needed: true, Found: m.OS, Cause: CauseKernel,
+			Means: "walls are made of Linux namespaces", Fix: "run carrel on Linux, or in a Linux virtual machine (docs/lima.md)"}
+		return Report{Format: Format, Checks: append([]Check{system}, limaChecks(p)...)}
+	}
 	r := Report{Format: Format, Ready: true, Checks: []Check{
 		p.kernel(), p.userNamespaces(), p.otherNamespaces(), p.networkNamespace(),
 		p.mountAPI(), p.proc(), p.filter(), p.history(), p.memory(),
 		p.landlock(), withoutNamespaces(p), p.overlay(), p.cgroups(), p.state(), p.space(), p.noexec(),
 		p.surroundings(), p.terminal(), p.opener(), p.virtualDisplay(),
 	}}
+	r.Checks = slices.Concat(r.Checks, containerChecks(p), limaChecks(p), vmChecks(p), gvisorChecks(p))
 	for _, c := range r.Checks {
 		if c.Needed && c.Status == Missing {
 			r.Ready = false
 		}
 	}
 	return r
-}
-
-// Namespaces says whether the system gives us the namespaces and mounts that
-// walls are made of: nil when it does, else the check that failed first, with
-// the kernel's errno and the cause. It asks nothing else and keeps nothing.
-func Namespaces(m *Machine) *Check {
-	if m.OS != "linux" {
-		return &Examine(m).Checks[0]
-	}
-	p := &patient{Machine: m.bounded()}
-	for _, ask := range []func() Check{p.userNamespaces, p.otherNamespaces, p.mountAPI} {
-		if c := ask(); c.Status == Missing {
-			return &c
-		}
-	}
-	return nil
 }
 
 // patient is one examination: the machine, and what earlier checks found that

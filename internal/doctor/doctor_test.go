@@ -33,7 +33,8 @@ func healthy() *Machine {
 		Landlock:  func() (int, error) { return 6, nil },
 		Cgroup:    func(string) error { return nil },
 		State: func() Place {
-			return Place{Path: "/h/.local/state/carrel", Exists: true, Nearest: "/h/.local/state/carrel", Safe: true, Owned: true, Free: 50 << 30, Files: 1 << 20, Known: true}
+			const at = "/h/.local/state/carrel"
+			return Place{Path: at, Exists: true, Nearest: at, Safe: true, Owned: true, Free: 50 << 30, Files: 1 << 20, Known: true}
 		},
 		Places: func() []Place { return []Place{{Path: "/h", Exists: true, Nearest: "/h"}} },
 	}
@@ -111,7 +112,9 @@ func without(m *Machine) { m.Find = func(string) string { return "" } }
 func root(m *Machine)    { m.UID = 0 }
 
 func TestHealthy(t *testing.T) {
-	r := Examine(healthy())
+	m := healthy()
+	withLima()(m)
+	r := Examine(m)
 	if !r.Ready || r.Format != Format {
 		t.Errorf("ready %v, format %d: %v", r.Ready, r.Format, r.Lacking())
 	}
@@ -124,9 +127,6 @@ func TestHealthy(t *testing.T) {
 			t.Errorf("%s: ID %q is none, or another check's", c.Name, c.ID)
 		}
 		seen[c.ID] = true
-	}
-	if c := Namespaces(healthy()); c != nil {
-		t.Errorf("namespaces: %+v", c)
 	}
 }
 
@@ -143,7 +143,7 @@ type row struct {
 }
 
 func TestSimulated(t *testing.T) {
-	for _, rows := range [][]row{simulatedRefusals, simulatedKernels, simulatedPlaces} {
+	for _, rows := range [][]row{simulatedRefusals, simulatedKernels, simulatedPlaces, simulatedLima, simulatedContainers} {
 		for _, tt := range rows {
 			t.Run(tt.name, func(t *testing.T) {
 				m := healthy()
@@ -157,7 +157,8 @@ func TestSimulated(t *testing.T) {
 				}
 				advice := c.Fix + "\n" + strings.Join(c.Commands, "\n")
 				if c.Status != tt.status || c.Cause != tt.cause || !strings.Contains(advice, tt.advice) || r.Ready != tt.ready {
-					t.Errorf("got %s, cause %q, ready %v, found %q, advice:\n%s\nwant %s, cause %q, ready %v, advice with %q", c.Status, c.Cause, r.Ready, c.Found, advice, tt.status, tt.cause, tt.ready, tt.advice)
+					t.Errorf("got %s, cause %q, ready %v, found %q, advice:\n%s\nwant %s, cause %q, ready %v, advice with %q",
+						c.Status, c.Cause, r.Ready, c.Found, advice, tt.status, tt.cause, tt.ready, tt.advice)
 				}
 				if c.Status != OK && c.Means == "" {
 					t.Error("it does not say what follows")
@@ -167,19 +168,6 @@ func TestSimulated(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestNamespacesSaysWhy: what an engine asks before it takes another way.
-func TestNamespacesSaysWhy(t *testing.T) {
-	m := healthy()
-	refuseTrial(syscall.EACCES, TrialMounts)(m)
-	sysctl("kernel.apparmor_restrict_unprivileged_userns", "1")(m)
-	if c := Namespaces(m); c == nil || c.ID != "mounts" || c.Errno != "EACCES" || c.Cause != CauseAppArmor {
-		t.Errorf("got %+v", c)
-	}
-	if c := Namespaces(&Machine{OS: "darwin"}); c == nil || c.Cause != CauseKernel {
-		t.Errorf("got %+v", c)
 	}
 }
 

@@ -41,6 +41,11 @@ type Machine struct {
 	State func() Place
 	// Places are home and the working directory, as far as there are any.
 	Places func() []Place
+
+	Lima       *Lima       // nil: no question of backend lima
+	VM         *VM         // nil: no question of backend vm
+	Containers *Containers // nil: none of backend container
+	Gvisor     *Gvisor     // nil: none of backend gvisor
 }
 
 // Kind is a kind of namespace, by its name in /proc/sys/user/max_KIND_namespaces.
@@ -93,20 +98,27 @@ func (m *Machine) bounded() *Machine {
 	b.Try = func(t Trial) error { return within(limit, func() error { return m.Try(t) }) }
 	b.Cgroup = func(c string) error { return within(limit, func() error { return m.Cgroup(c) }) }
 	b.State = func() Place {
-		var s Place
-		found := make(chan Place, 1)
-		if err := within(limit, func() error { found <- m.State(); return nil }); err != nil {
+		s, err := answered(limit, func() (Place, error) { return m.State(), nil })
+		if err != nil {
 			return Place{Path: "?", Nearest: "?", Denied: err}
 		}
-		s = <-found
 		return s
 	}
 	b.Places = func() []Place {
-		found := make(chan []Place, 1)
-		if within(limit, func() error { found <- m.Places(); return nil }) != nil {
-			return nil
-		}
-		return <-found
+		list, _ := answered(limit, func() ([]Place, error) { return m.Places(), nil })
+		return list
+	}
+	if m.Gvisor != nil {
+		b.Gvisor = m.Gvisor.bounded(limit)
+	}
+	if m.Lima != nil {
+		b.Lima = m.Lima.bounded(limit)
+	}
+	if m.VM != nil {
+		b.VM = m.VM.bounded(limit)
+	}
+	if m.Containers != nil {
+		b.Containers = m.Containers.bounded(limit)
 	}
 	return &b
 }
@@ -116,6 +128,22 @@ func (m *Machine) bounded() *Machine {
 const maxHanging = 16
 
 var hanging = make(chan struct{}, maxHanging)
+
+// answered is [within] for a probe that finds something.
+func answered[T any](limit time.Duration, probe func() (T, error)) (T, error) {
+	found := make(chan T, 1)
+	err := within(limit, func() error {
+		one, err := probe()
+		found <- one
+		return err
+	})
+	select {
+	case one := <-found:
+		return one, err
+	default:
+		return *new(T), err
+	}
+}
 
 // within gives a probe that long. One that hangs is left behind; what it has
 // started ends with us.

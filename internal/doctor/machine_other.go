@@ -2,7 +2,10 @@
 
 package doctor
 
-import "runtime"
+import (
+	"errors"
+	"runtime"
+)
 
 // This is the machine that we run on; here only its name is known.
 func This(func(string) string, string, string) *Machine { return &Machine{OS: runtime.GOOS} }
@@ -15,3 +18,14 @@ func (a *Answers) Save(string) error { return nil }
 
 // Canonical gives the path as it is.
 func Canonical(path string) string { return path }
+
+var errLinuxOnly = errors.New("for Linux only")
+
+// openKVM is for Linux only: elsewhere limactl has other ways to run machines.
+func openKVM() (string, error) { return "", errLinuxOnly }
+
+// GvisorHere is for Linux only.
+func GvisorHere(bool) *Gvisor { return nil }
+
+// relayHere is for Linux only: elsewhere Carrel works in the machine.
+func relayHere() (string, error) { return "", errLinuxOnly }

@@ -14,7 +14,7 @@
 // A gate is a hook of another kind: it asks before each tool call whether the
 // agent's own tools are to be used now; see [Gate].
 //
-// [Plan] gives the new text, [Change.Apply] puts it in place; how settings are
+// [Host.Plan] gives the new text, [Change.Apply] puts it in place; how settings are
 // edited is package settings's. Before and after an edit the whole is decoded,
 // and what is foreign must decode alike.
 //

@@ -30,7 +30,7 @@ type Passed struct {
 // program is carrel's path and dir a directory of ours, both as commands inside a
 // workspace see them.
 //
-// They are the same command lines as those of [Plan]. An agent that finds one in its
+// They are the same command lines as those of [Host.Plan]. An agent that finds one in its
 // settings too runs it once or twice: a step that is open begins no second time.
 func Pass(name, program, dir string) Passed {
 	switch a := agentNamed(name); {

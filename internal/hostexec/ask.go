@@ -9,8 +9,8 @@ import (
 
 // Ask makes the lines of a client that wants one command with its own streams, or with a
 // terminal: a Hello and an Exec. What comes out is what encoding a [Request] gives, without
-// the time that it takes to find out what a request consists of.
-func Ask(id ID, command string, args []string, cwd string, env []string, tty *Size) []byte {
+// the time that it takes to find out what a request consists of. stdio says how its streams are carried.
+func Ask(id ID, command string, args []string, cwd string, env []string, stdio string, tty *Size) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"type":"Hello","version":` + strconv.Itoa(Version) + "}\n")
 	b.WriteString(`{"type":"Exec","id":` + string(id) + `,"command":`)
@@ -48,7 +48,7 @@ func Ask(id ID, command string, args []string, cwd string, env []string, tty *Si
 	if len(sent) > 0 {
 		b.WriteByte('}')
 	}
-	b.WriteString(`,"stdio":"` + StdioPassed + `"`)
+	b.WriteString(`,"stdio":"` + stdio + `"`)
 	if tty != nil {
 		b.WriteString(`,"tty":{"rows":` + strconv.Itoa(int(tty.Rows)) + `,"columns":` + strconv.Itoa(int(tty.Columns)) + `}`)
 	}

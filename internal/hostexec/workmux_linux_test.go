@@ -118,7 +118,7 @@ func TestPropertyAsk(t *testing.T) {
 		if rapid.Bool().Draw(t, "tty") {
 			size = &Size{rapid.Uint16().Draw(t, "rows"), rapid.Uint16().Draw(t, "columns")}
 		}
-		lines := strings.SplitAfter(string(Ask("7", "sh", args, cwd, []string{"A=\xff=", "B", "=x", "\xff=y", "A=2", "C=\n"}, size)), "\n")
+		lines := strings.SplitAfter(string(Ask("7", "sh", args, cwd, []string{"A=\xff=", "B", "=x", "\xff=y", "A=2", "C=\n"}, StdioPassed, size)), "\n")
 		if len(lines) != 3 || lines[0] != hello+"\n" {
 			t.Fatalf("%q", lines)
 		}

@@ -76,7 +76,7 @@ func filesStatus(_ context.Context, c *call, _ nothing) (filesOut, error) {
 	if err != nil {
 		return filesOut{}, err
 	}
-	return filesOut{Backend: n.backend, VMStatus: n.vmStatus(), PID: n.entry.PID}, nil
+	return filesOut{Backend: string(n.backend), VMStatus: n.vmStatus(), PID: n.entry.PID}, nil
 }
 
 // inside makes a path of a request an absolute one that lies in a working directory, as

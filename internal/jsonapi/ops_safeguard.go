@@ -108,6 +108,11 @@ func confirm(ctx context.Context, c *call, in confirmIn) (confirmOut, error) {
 	if in.Action != "allow" && in.Action != "deny" {
 		return confirmOut{}, invalid("action", "action is allow or deny, not %q", in.Action)
 	}
+	if in.Action == "allow" { // to deny tightens, and may be done under any control
+		if err := c.guard(ctx, &Operation{Name: "safeguard.confirm", control: op.WhenActive}); err != nil {
+			return confirmOut{}, err
+		}
+	}
 	list, err := n.waiting(ctx)
 	if err != nil {
 		return confirmOut{}, err
@@ -122,7 +127,7 @@ func confirm(ctx context.Context, c *call, in confirmIn) (confirmOut, error) {
 		}
 		// The command ends before its step is taken back: nothing of it goes on unseen.
 		_, err := op.Call(ctx, func() (*historyop.Undone, error) {
-			return historyop.RollBack(context.WithoutCancel(ctx), n.caller, in.ID, func(string) {})
+			return historyop.DenyAndUndo(context.WithoutCancel(ctx), n.caller, in.ID, func(string) {})
 		})
 		if err != nil {
 			return confirmOut{}, err

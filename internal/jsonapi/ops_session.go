@@ -3,8 +3,11 @@ package jsonapi
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/policy"
 )
 
 func sessionOps() []Operation {
@@ -25,6 +28,7 @@ type workingDirectory struct {
 type startIn struct {
 	Directories []workingDirectory `json:"working_directories,omitempty" jsonschema:"the first is the project; those of --working-dir where none are given"`
 	Network     string             `json:"network_policy,omitempty" jsonschema:"disabled, local, filtered or open; at most what a ceiling grants"`
+	Isolation   string             `json:"carrel.isolation,omitempty" jsonschema:"the least: process, kernel (gVisor) or vm"`
 	Mode        string             `json:"vm_mode,omitempty" jsonschema:"ephemeral (default), or persistent: the one after it goes on in the same workspace"`
 	Version     *int               `json:"protocol_version,omitempty" jsonschema:"1"`
 	Agent       string             `json:"carrel.agent,omitempty" jsonschema:"the workspace gets what this agent needs, and agent.prompt asks it"`
@@ -42,6 +46,7 @@ type startOut struct {
 	Status      string       `json:"status"` // started
 	VMStatus    string       `json:"vm_status"`
 	Backend     string       `json:"backend"`
+	Isolation   string       `json:"isolation"` // vm, kernel, container, process or none
 	MountPoints []mountPoint `json:"mount_points"`
 	Version     int          `json:"protocol_version"`
 	Workspace   string       `json:"workspace"`
@@ -63,6 +68,9 @@ func (in startIn) check() error {
 	}
 	if in.Mode != "" && in.Mode != modeEphemeral && in.Mode != modePersis {
 		return invalid("vm_mode", "vm_mode is %s or %s, not %q", modeEphemeral, modePersis, in.Mode)
+	}
+	if in.Isolation != "" && !slices.Contains(policy.Isolations, in.Isolation) {
+		return invalid("carrel.isolation", "carrel.isolation is one of %s, not %q", strings.Join(policy.Isolations, ", "), in.Isolation)
 	}
 	return checkNetwork(in.Network)
 }
@@ -88,7 +96,8 @@ func start(ctx context.Context, c *call, in startIn) (startOut, error) {
 }
 
 func (n *session) told() startOut {
-	out := startOut{Status: "started", VMStatus: n.vmStatus(), Backend: n.backend, MountPoints: []mountPoint{}, Version: Version, Workspace: n.entry.Name, Project: n.project}
+	out := startOut{Status: "started", VMStatus: n.vmStatus(), Backend: string(n.backend), Isolation: string(n.backend.Isolation()),
+		MountPoints: []mountPoint{}, Version: Version, Workspace: n.entry.Name, Project: n.project}
 	for i, d := range n.dirs {
 		m := mountPoint{Index: i, Path: d.path, MountPath: d.path, Label: d.label, Access: accessWrite}
 		if d.readOnly {
@@ -99,10 +108,15 @@ func (n *session) told() startOut {
 	return out
 }
 
-// vmStatus is always that there is none: workspaces are processes.
-func (n *session) vmStatus() string { return "unavailable" }
+// vmStatus says whether the session's commands run in a virtual machine.
+func (n *session) vmStatus() string {
+	if n.backend.Isolation() == policy.IsolationVM {
+		return "running"
+	}
+	return "unavailable"
+}
 
-const backendProcess, backendNone = "process", "none"
+const backendNone = "none"
 
 type nothing struct{}
 
@@ -127,6 +141,8 @@ type statusOut struct {
 	State       string         `json:"state"` // idle or active
 	Mode        string         `json:"vm_mode"`
 	VMStatus    string         `json:"vm_status"`
+	Backend     string         `json:"backend,omitempty"`
+	Isolation   string         `json:"isolation,omitempty"`
 	Directories []string       `json:"working_directories"`
 	UndoSteps   []int          `json:"undo_steps"` // that can be taken back, for each directory
 	Commands    []string       `json:"commands"`   // that run
@@ -151,6 +167,7 @@ func status(ctx context.Context, c *call, _ nothing) (statusOut, error) {
 
 func (n *session) status(ctx context.Context, out statusOut) (statusOut, error) {
 	out.State, out.Mode, out.Workspace, out.Commands = "active", n.mode, n.entry.Name, n.running()
+	out.VMStatus, out.Backend, out.Isolation = n.vmStatus(), string(n.backend), string(n.backend.Isolation())
 	r, err := n.entry.Call(ctx, api.Request{Op: api.OpStatus})
 	if err != nil {
 		return out, err

@@ -117,7 +117,7 @@ func (n *session) takeBack(ctx context.Context, in historyop.UndoRequest) (undon
 
 // tells is the history of the project, of which the session may know what its workspace
 // shows, and no more.
-func (p *pastSteps) tells() historyop.Of { return historyop.Of{TellAs: p.entry.ID} }
+func (p *pastSteps) tells() historyop.Of { return historyop.Of{SeenBy: p.entry.ID} }
 
 // told is what a response says of it; lists are never null.
 func (u undone) told(crossed int) rollbackOut {

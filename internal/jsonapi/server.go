@@ -21,7 +21,7 @@ type Options struct {
 	Caller      *op.Caller   // who asks for what is done here
 	Directories []string     // absolute; those of a session that names none
 	UndoDir     string       // absolute; "" for the place where the user's histories are
-	Backend     string       // process, container or none
+	Backend     string       // process, container, gvisor, lima, vm or none
 	Agent       string       // that agent.prompt asks; "" for none
 	Start       startop.Wish // what each session is asked for with
 	Registry    []string     // directories in which running workspaces are found
@@ -44,11 +44,12 @@ type Server struct {
 	running sync.WaitGroup // commands
 
 	mu      sync.Mutex
-	session *session // nil for none
-	last    startIn  // of the newest, for session.reset
-	wants   wants    // what was configured
-	cutOff  string   // the id of a workspace that ended without us
-	foreign string   // a history of another version, for which no session was begun
+	session *session    // nil for none
+	last    startIn     // of the newest, for session.reset
+	wants   wants       // what was configured
+	cutOff  string      // the id of a workspace that ended without us
+	foreign string      // a history of another version, for which no session was begun
+	control api.Control // that the newest session of its own was under; the next one begins under it
 }
 
 // Bounds of a client's requests.

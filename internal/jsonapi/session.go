@@ -33,7 +33,7 @@ type session struct {
 	caller  *op.Caller // in the first directory
 	dirs    []directory
 	project string
-	backend string // process, container or none
+	backend policy.Backend
 	mode    string // ephemeral or persistent
 	agent   string
 
@@ -188,7 +188,7 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 	if err := n.find(name); err != nil {
 		return nil, err
 	}
-	n.project, n.backend = ready.Status.Project, cmp.Or(ready.Status.Backend, backendProcess)
+	n.project, n.backend = ready.Status.Project, policy.Backend(cmp.Or(ready.Status.Backend, string(policy.BackendProcess))) // an older supervisor does not say that
 	n.ctx, n.end = context.WithCancel(context.Background())
 	err = s.rightHistory(ctx, n)
 	if err == nil {
@@ -200,10 +200,42 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 	if ready.Interrupted, err = n.interrupted(ctx, ready.Interrupted); err != nil {
 		return nil, errors.Join(err, n.stop(context.WithoutCancel(ctx)))
 	}
+	if err := s.keepControl(ctx, n); err != nil {
+		return nil, errors.Join(err, n.stop(context.WithoutCancel(ctx)))
+	}
 	n.tellStart(ready)
 	n.busy.Go(n.follow)
 	n.watchOutside()
 	return n, nil
+}
+
+// noteControl remembers the control of the session's workspace, as far as it answers. A
+// workspace that ends with the session keeps none itself.
+func (n *session) noteControl(ctx context.Context) {
+	if n.mode != modeEphemeral {
+		return
+	}
+	if r, err := n.entry.Call(ctx, api.Request{Op: api.OpStatus}); err == nil && r.Status != nil && r.Status.Control != nil {
+		n.server.mu.Lock()
+		defer n.server.mu.Unlock()
+		n.server.control = *r.Status.Control
+	}
+}
+
+// keepControl puts a new session under the control of the one before: its end and another start
+// must not give a program back what was taken from it.
+func (s *Server) keepControl(ctx context.Context, n *session) error {
+	s.mu.Lock()
+	was := s.control
+	s.mu.Unlock()
+	if n.mode != modeEphemeral || was.Mode == "" || was.Mode == api.ControlActive {
+		return nil
+	}
+	_, err := n.entry.Call(ctx, api.Request{Op: api.OpControl, Mode: was.Mode, Reason: was.Reason})
+	if err != nil {
+		return fmt.Errorf("putting the session under control %s, as the one before it was: %w", was.Mode, err)
+	}
+	return nil
 }
 
 // wish is what the session's workspace is asked for with.
@@ -211,6 +243,7 @@ func (n *session) wish(in startIn, name string) startop.Wish {
 	w := n.server.opts.Start
 	w.Name, w.Owner, w.Passing = name, os.Getpid(), n.mode == modeEphemeral
 	w.Backend, w.Agent = n.server.opts.Backend, n.agent
+	w.Isolation = in.Isolation
 	w.Network = cmp.Or(string(networks[in.Network]), w.Network)
 	w.Hosts = slices.Concat(w.Hosts, in.Hosts)
 	w.Read = slices.Clone(w.Read)
@@ -304,6 +337,7 @@ func (s *Server) endSession(ctx context.Context) error {
 	if n == nil {
 		return nil
 	}
+	n.noteControl(ctx)
 	return n.stop(ctx)
 }
 
@@ -368,6 +402,8 @@ func (n *session) happened(e *api.Event) {
 		s.emit("warning", said{Code: "events_lost", Message: fmt.Sprintf("%d events of the workspace are missing here", e.Lost)})
 	}
 	switch {
+	case e.Kind == api.EventControl:
+		n.noteControl(n.ctx)
 	case e.Kind == api.EventAsked && e.Approval != nil:
 		n.asked(e.Approval)
 	case e.Kind == api.EventAnswered && e.Approval != nil:

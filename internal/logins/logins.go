@@ -1,8 +1,8 @@
-// Package logins brings the logins of one agent together: those of the host and those of
-// the private copy that a workspace's programs write, while an agent runs and once at its
-// end. What was agreed on last is written down beside the copy, so that of two sides that
-// differ the newer one is told from the older. Package agents knows what a login is and
-// which of two counts; this package knows when to look, and waits for other workspaces.
+// Package logins brings the logins of one agent together: those of the host and those of the
+// private copy that a workspace's programs write, while an agent runs and once at its end. What
+// was agreed on last is written down beside the copy. So of two sides that differ the newer one
+// is told from the older. Package agents knows what a login is and which of two counts; this
+// package knows when to look, and waits for other workspaces.
 //
 // Files of the copy are data from inside: they are opened without links, and bounded.
 package logins

@@ -112,8 +112,8 @@ func (s *Server) start(ctx context.Context, w startop.Wish, display bool) (*star
 	})
 }
 
-// withDisplay does what a wish is for, with a display where that is wanted and the ceiling
-// allows one.
+// withDisplay does what a wish is for, with a display where that is wanted, the ceiling allows one
+// and the engine has one.
 func withDisplay[T any](ctx context.Context, who *op.Caller, w startop.Wish, display bool, do func(*startop.Request) (T, error)) (T, error) {
 	ask := func(w startop.Wish) (T, error) {
 		return op.Call(ctx, func() (T, error) {
@@ -130,7 +130,7 @@ func withDisplay[T any](ctx context.Context, who *op.Caller, w startop.Wish, dis
 		shown.Display = "virtual"
 		got, err := ask(shown)
 		var d *api.Denial
-		if !errors.As(err, &d) || d.Code != api.CodeCeiling || d.Rule != "display" {
+		if !errors.As(err, &d) || d.Code != api.CodeCeiling && d.Code != api.CodeNotHeld || d.Rule != "display" {
 			return got, err
 		}
 	}
@@ -163,7 +163,7 @@ func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 		ID   string `json:"id"`
 	}
 	_ = json.Unmarshal(arguments, &said) // what is wrong with them, decode says
-	if c.tool.In.Properties["id"] != nil && (c.tool.Set == setCompat || said.Name == "" && c.tool.In.Properties["name"] != nil) {
+	if c.tool.In.Properties["id"] != nil && !c.tool.ownID && (c.tool.Set == setCompat || said.Name == "" && c.tool.In.Properties["name"] != nil) {
 		said.Name = said.ID // theirs call it so
 	}
 	if !c.tool.blocked(arguments) {

@@ -53,65 +53,69 @@ const (
 )
 
 // ours are the entries of shared names, which take our parameters and theirs.
-var ours = []alias{
-	{name: "mcp_control_update", of: "mcp_control_update", called: theirs()},
-	{name: "workspace_start", of: "workspace_start", called: theirs(), more: startMore, adapt: sized},
-	{name: "workspace_status", of: "workspace_status", called: theirs()},
-	{name: "workspace_stop", of: "workspace_stop", called: theirs(), more: "timeout_ms"},
-	{name: "workspace_cleanup_stale", of: "workspace_cleanup_stale", called: theirs()},
+func ours() []alias {
+	return []alias{
+		{name: "mcp_control_update", of: "mcp_control_update", called: theirs()},
+		{name: "workspace_start", of: "workspace_start", called: theirs(), more: startMore, adapt: sized},
+		{name: "workspace_status", of: "workspace_status", called: theirs()},
+		{name: "workspace_stop", of: "workspace_stop", called: theirs(), more: "timeout_ms"},
+		{name: "workspace_cleanup_stale", of: "workspace_cleanup_stale", called: theirs()},
+	}
 }
 
-var aliases = []alias{
-	{name: "workspace_guardrails", of: "mcp_action_catalog"},
-	{name: "mcp_agent_context", of: "mcp_session_brief",
-		more: "workspace_id browser_timeout_ms"},
-	{name: "profile_path", of: "profile_read", set: map[string]any{"action": "path"}},
-	{name: "profile_list", of: "profile_read", set: map[string]any{"action": "list"}},
-	{name: "profile_get", of: "profile_read", set: map[string]any{"action": "get"}},
-	{name: "profile_check", of: "profile_read", set: map[string]any{"action": "check"}},
-	{name: "profile_template", of: "profile_read", set: map[string]any{"action": "template"},
-		called: map[string]string{"host_path": "project_path"}},
-	{name: "profile_validate", of: "profile_write", set: map[string]any{"action": "import", "dry_run": true, "replace": true, "id": "checked"},
-		called: map[string]string{"json": "profile"}, more: "json_path", adapt: profileFile, optional: "profile", looks: true},
-	{name: "profile_put", of: "profile_write", set: map[string]any{"action": "put"},
-		adapt: profileFile, optional: "id"},
-	{name: "profile_import", of: "profile_write", set: map[string]any{"action": "import"}, called: map[string]string{"json": "profile"},
-		more: "json_path", adapt: profileFile, optional: "id profile"},
-	{name: "profile_delete", of: "profile_write", set: map[string]any{"action": "delete"}},
-	{name: "mcp_control_state", of: "workspace_status", called: theirs()},
-	{name: "workspace_open_profile", of: "workspace_start", called: theirs(),
-		more: startMore + " run_setup setup_timeout_ms setup_kill_on_timeout startup_wait_window " +
-			"startup_window_timeout_ms startup_screenshot_window", adapt: sized},
-	{name: "workspace_manifest", of: "workspace_status", set: map[string]any{"include": []string{"manifest"}}, called: theirs()},
-	{name: "workspace_artifacts", of: "workspace_status", set: map[string]any{"include": []string{"artifacts"}}, called: theirs(),
-		more: "existing_only"},
-	{name: "workspace_ipc_info", of: "workspace_status", called: theirs()},
-	{name: "workspace_env", of: "workspace_status", set: map[string]any{"include": []string{"policy"}}, called: theirs()},
-	{name: "workspace_launch_app", of: "app_launch", called: theirs("name", "app"),
-		more: launchMore + " wait_window screenshot_window window_timeout_ms", adapt: launched},
-	{name: "workspace_run_app", of: "app_launch", set: map[string]any{"wait": "exit"}, called: theirs("name", "app"),
-		more: launchMore + " tail_bytes", adapt: launched},
-	{name: "workspace_run_in_terminal", of: "app_launch", set: map[string]any{"wait": "terminal"}, called: theirs("terminal_id", "app"),
-		more: launchMore + " title terminal_program wait_window window_timeout_ms", adapt: inTerminal, optional: "command"},
-	{name: "workspace_terminal_read", of: "terminal_read", called: theirs("terminal_id", "app"),
-		more: "preserve_trailing_spaces", adapt: ofTerminal, optional: "app"},
-	{name: "workspace_terminal_input", of: "terminal_input", called: theirs("terminal_id", "app"),
-		more: "delay_ms", adapt: ofTerminal, optional: "app"},
-	{name: "workspace_wait_app", of: "app_wait", called: theirs("app_id", "app")},
-	{name: "workspace_kill_app", of: "app_kill", called: theirs("app_id", "app")},
-	{name: "workspace_read_app_log", of: "app_log", called: theirs("app_id", "app")},
-	{name: "workspace_events", of: "events", called: theirs("since_sequence", "since")},
-	{name: "workspace_observe", of: "observe", called: theirs("events_since_sequence", "since", "events_tail", "tail",
-		"include_hidden", "all"),
-		more: "output_path"},
-	{name: "workspace_screenshot", of: "screenshot", called: theirs(),
-		more: "output_path"},
-	{name: "workspace_list_windows", of: "windows", called: theirs("include_hidden", "all", "title_contains", "title",
-		"class_contains", "class", "app_id", "app")},
-	{name: "workspace_wait_window", of: "windows", set: map[string]any{"wait": true}, called: theirs("title_contains", "title",
-		"class_contains", "class", "app_id", "app")},
-	{name: "workspace_get_clipboard", of: "clipboard_get", called: theirs()},
-	{name: "workspace_set_clipboard", of: "clipboard_set", called: theirs()},
+func aliases() []alias {
+	return []alias{
+		{name: "workspace_guardrails", of: "mcp_action_catalog"},
+		{name: "mcp_agent_context", of: "mcp_session_brief",
+			more: "workspace_id browser_timeout_ms"},
+		{name: "profile_path", of: "profile_read", set: map[string]any{"action": "path"}},
+		{name: "profile_list", of: "profile_read", set: map[string]any{"action": "list"}},
+		{name: "profile_get", of: "profile_read", set: map[string]any{"action": "get"}},
+		{name: "profile_check", of: "profile_read", set: map[string]any{"action": "check"}},
+		{name: "profile_template", of: "profile_read", set: map[string]any{"action": "template"},
+			called: map[string]string{"host_path": "project_path"}},
+		{name: "profile_validate", of: "profile_write", set: map[string]any{"action": "import", "dry_run": true, "replace": true, "id": "checked"},
+			called: map[string]string{"json": "profile"}, more: "json_path", adapt: profileFile, optional: "profile", looks: true},
+		{name: "profile_put", of: "profile_write", set: map[string]any{"action": "put"},
+			adapt: profileFile, optional: "id"},
+		{name: "profile_import", of: "profile_write", set: map[string]any{"action": "import"}, called: map[string]string{"json": "profile"},
+			more: "json_path", adapt: profileFile, optional: "id profile"},
+		{name: "profile_delete", of: "profile_write", set: map[string]any{"action": "delete"}},
+		{name: "mcp_control_state", of: "workspace_status", called: theirs()},
+		{name: "workspace_open_profile", of: "workspace_start", called: theirs(),
+			more: startMore + " run_setup setup_timeout_ms setup_kill_on_timeout startup_wait_window " +
+				"startup_window_timeout_ms startup_screenshot_window", adapt: sized},
+		{name: "workspace_manifest", of: "workspace_status", set: map[string]any{"include": []string{"manifest"}}, called: theirs()},
+		{name: "workspace_artifacts", of: "workspace_status", set: map[string]any{"include": []string{"artifacts"}}, called: theirs(),
+			more: "existing_only"},
+		{name: "workspace_ipc_info", of: "workspace_status", called: theirs()},
+		{name: "workspace_env", of: "workspace_status", set: map[string]any{"include": []string{"policy"}}, called: theirs()},
+		{name: "workspace_launch_app", of: "app_launch", called: theirs("name", "app"),
+			more: launchMore + " wait_window screenshot_window window_timeout_ms", adapt: launched},
+		{name: "workspace_run_app", of: "app_launch", set: map[string]any{"wait": "exit"}, called: theirs("name", "app"),
+			more: launchMore + " tail_bytes", adapt: launched},
+		{name: "workspace_run_in_terminal", of: "app_launch", set: map[string]any{"wait": "terminal"}, called: theirs("terminal_id", "app"),
+			more: launchMore + " title terminal_program wait_window window_timeout_ms", adapt: inTerminal, optional: "command"},
+		{name: "workspace_terminal_read", of: "terminal_read", called: theirs("terminal_id", "app"),
+			more: "preserve_trailing_spaces", adapt: ofTerminal, optional: "app"},
+		{name: "workspace_terminal_input", of: "terminal_input", called: theirs("terminal_id", "app"),
+			more: "delay_ms", adapt: ofTerminal, optional: "app"},
+		{name: "workspace_wait_app", of: "app_wait", called: theirs("app_id", "app")},
+		{name: "workspace_kill_app", of: "app_kill", called: theirs("app_id", "app")},
+		{name: "workspace_read_app_log", of: "app_log", called: theirs("app_id", "app")},
+		{name: "workspace_events", of: "events", called: theirs("since_sequence", "since")},
+		{name: "workspace_observe", of: "observe", called: theirs("events_since_sequence", "since", "events_tail", "tail",
+			"include_hidden", "all"),
+			more: "output_path"},
+		{name: "workspace_screenshot", of: "screenshot", called: theirs(),
+			more: "output_path"},
+		{name: "workspace_list_windows", of: "windows", called: theirs("include_hidden", "all", "title_contains", "title",
+			"class_contains", "class", "app_id", "app")},
+		{name: "workspace_wait_window", of: "windows", set: map[string]any{"wait": true}, called: theirs("title_contains", "title",
+			"class_contains", "class", "app_id", "app")},
+		{name: "workspace_get_clipboard", of: "clipboard_get", called: theirs()},
+		{name: "workspace_set_clipboard", of: "clipboard_set", called: theirs()},
+	}
 }
 
 // compat makes the entries of the set that are not ours by name.
@@ -121,7 +125,7 @@ func compat() []Tool {
 		table[t.Name] = t
 	}
 	var list []Tool
-	for _, a := range aliases {
+	for _, a := range aliases() {
 		t := a.tool(table[a.of])
 		t.Set = setCompat
 		list = append(list, t)
@@ -134,7 +138,7 @@ func compat() []Tool {
 // withTheirs gives the entries of shared names their parameters beside ours.
 func withTheirs(list []Tool) {
 	for i, t := range list {
-		for _, a := range ours {
+		for _, a := range ours() {
 			if a.name != t.Name {
 				continue
 			}
@@ -165,10 +169,10 @@ func (a alias) schema(of *jsonschema.Schema) *jsonschema.Schema {
 		}
 	}
 	for name := range strings.FieldsSeq(a.more) {
-		in.Properties[name] = cmp.Or(theirParameters[name], noEffect[name])
+		in.Properties[name] = cmp.Or(theirParameters()[name], noEffect()[name])
 	}
 	if in.Properties["env"] != nil {
-		in.Properties["env"] = theirParameters["env"]
+		in.Properties["env"] = theirParameters()["env"]
 	}
 	slices.Sort(in.Required)
 	return &in
@@ -176,7 +180,7 @@ func (a alias) schema(of *jsonschema.Schema) *jsonschema.Schema {
 
 func (a alias) tool(of Tool) Tool {
 	t := of
-	t.Name, t.In = a.name, a.schema(of.In)
+	t.Name, t.In, t.ownID = a.name, a.schema(of.In), of.In.Properties["id"] != nil
 	if a.looks {
 		t.Effect, t.Control = Looks, Observes
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"carrel/internal/api"
 	"carrel/internal/fileops"
@@ -209,17 +210,19 @@ func listTheirApps(ctx context.Context, c *call, in theirApps) (appsOut, error) 
 
 // theirParameters are what tools of theirs take beside what ours do. What no adapter uses
 // has no effect here, and the answer says so.
-var theirParameters = map[string]*jsonschema.Schema{
-	"width": {Type: "integer"}, "height": {Type: "integer"}, "json_path": {Type: "string", Description: "a file of the workspace"},
-	"wait_window": {Type: "boolean"}, "screenshot_window": {Type: "boolean",
-		Description: "waits for the window; workspace_screenshot_window shows it"},
-	"window_timeout_ms": {Type: "integer"}, "profile": {Type: "string", Description: "the workspace's own, if any"},
-	"env": {Type: "array", Items: &jsonschema.Schema{Type: "object",
-		Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}, "value": {Type: "string"}}}},
-}
+var theirParameters = sync.OnceValue(func() map[string]*jsonschema.Schema {
+	return map[string]*jsonschema.Schema{
+		"width": {Type: "integer"}, "height": {Type: "integer"}, "json_path": {Type: "string", Description: "a file of the workspace"},
+		"wait_window": {Type: "boolean"}, "screenshot_window": {Type: "boolean",
+			Description: "waits for the window; workspace_screenshot_window shows it"},
+		"window_timeout_ms": {Type: "integer"}, "profile": {Type: "string", Description: "the workspace's own, if any"},
+		"env": {Type: "array", Items: &jsonschema.Schema{Type: "object",
+			Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}, "value": {Type: "string"}}}},
+	}
+})
 
 // noEffect describes the parameters of theirs that mean nothing here.
-var noEffect = func() map[string]*jsonschema.Schema {
+var noEffect = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	m := map[string]*jsonschema.Schema{}
 	for kind, names := range map[string]string{
 		"boolean": "acknowledge_unenforced_policy open_viewer viewer_always_on_top run_setup setup_kill_on_timeout startup_wait_window " +
@@ -232,4 +235,4 @@ var noEffect = func() map[string]*jsonschema.Schema {
 		}
 	}
 	return m
-}()
+})

@@ -147,3 +147,21 @@ func TestSeedMeanings(t *testing.T) {
 		}
 	}
 }
+
+// TestAliasesAreWhole: a name is there once, and each parameter that ours do not have is
+// described, as one that is used or one that has no effect.
+func TestAliasesAreWhole(t *testing.T) {
+	seen := map[string]bool{}
+	for _, a := range slices.Concat(aliases(), ours()) {
+		if seen[a.name] {
+			t.Errorf("%s is there twice", a.name)
+		}
+		seen[a.name] = true
+		for name := range strings.FieldsSeq(a.more) {
+			used, unused := theirParameters()[name], noEffect()[name]
+			if (used == nil) == (unused == nil) {
+				t.Errorf("%s of %s: described as used %v, as without effect %v", name, a.name, used != nil, unused != nil)
+			}
+		}
+	}
+}

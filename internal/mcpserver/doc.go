@@ -2,10 +2,10 @@
 //
 // # One table
 //
-// [Tools] is the table of all tools. Each entry has a name, what it takes and gives (as
-// JSON schemas of Go types), what it does to the world, how a changed control of the
-// workspace stops it, and the function that does it. Annotations, the catalog, the guard
-// and the page of documentation come from there, so they cannot disagree.
+// [Tools] is the table of all tools. Each entry has a name, what it takes and gives (as JSON
+// schemas of Go types), and the function that does it. It says what the tool does to the world,
+// and how a changed control of the workspace stops it. Annotations, the catalog, the guard and
+// the page of documentation come from there, so they cannot disagree.
 //
 // # Thin
 //

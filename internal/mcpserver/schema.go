@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"carrel/internal/api"
 	"carrel/internal/fileops"
@@ -42,32 +43,35 @@ var (
 )
 
 // choices are the words that parameters of tools take, by their place in the arguments.
-var choices = map[string]map[string][]string{
-	"write_file":       {"encoding": {fileops.UTF8, fileops.Base64}},
-	"grep":             {"output_mode": {fileops.ModeFiles, fileops.ModeContent, fileops.ModeCount}},
-	"undo":             {"conflicts": onConflict},
-	"undo_preview":     {"conflicts": onConflict},
-	"workspace_start":  {"network": {"closed", "local", "filtered", "open"}, "display": {"virtual", "none"}},
-	"workspace_status": {"include": {"apps", "policy", "manifest", "artifacts"}},
-	"app_launch":       {"wait": {"none", "exit", "window", "terminal"}},
-	"app_log":          {"stream": {api.StreamStdout, api.StreamStderr}},
-	"screenshot":       {"format": {"png", "jpeg"}},
-	"window": {"do": {api.WindowFocus, api.WindowRaise, api.WindowMove, api.WindowResize, api.WindowMinimise,
-		api.WindowShow, api.WindowClose}},
-	"input": {"steps.do": {"move", "click", "press", "release", "drag", "scroll", "key", "type", "pause"},
-		"steps.direction": directions},
-	"computer": {"action": {"screenshot", "zoom", "cursor_position", "mouse_move", "left_click", "right_click", "middle_click",
-		"double_click", "triple_click", "left_click_drag", "left_mouse_down", "left_mouse_up", "scroll", "key", "hold_key", "type", "wait",
-		"take_screenshot", "click_at", "type_text"}, "scroll_direction": directions, "version": {"20241022", "20250124", "20251124"}},
-	"clipboard_get": {"selection": selections},
-	"clipboard_set": {"selection": selections},
-	"a11y_act":      {"do": {"invoke", "set", "focus", "scroll"}},
-	"profile_read": {"action": {"list", "get", "check", "template", "validate", "path"}, "kind": {"project-dev",
-		"browser-session", "restricted-browser"}},
-	"profile_write":      {"action": {"put", "import", "delete"}},
-	"mcp_control_update": {"mode": {api.ControlActive, api.ControlReadOnly, api.ControlPaused}},
-	"workspace_scroll":   {"direction": directions}, "workspace_scroll_window": {"direction": directions},
-}
+var choices = sync.OnceValue(func() map[string]map[string][]string {
+	return map[string]map[string][]string{
+		"write_file":   {"encoding": {fileops.UTF8, fileops.Base64}},
+		"grep":         {"output_mode": {fileops.ModeFiles, fileops.ModeContent, fileops.ModeCount}},
+		"undo":         {"conflicts": onConflict},
+		"undo_preview": {"conflicts": onConflict},
+		"workspace_start": {"network": {"closed", "local", "filtered", "open"}, "display": {"virtual", "none"},
+			"isolation": {"process", "kernel", "vm"}},
+		"workspace_status": {"include": {"apps", "policy", "manifest", "artifacts"}},
+		"app_launch":       {"wait": {"none", "exit", "window", "terminal"}},
+		"app_log":          {"stream": {api.StreamStdout, api.StreamStderr}},
+		"screenshot":       {"format": {"png", "jpeg"}},
+		"window": {"do": {api.WindowFocus, api.WindowRaise, api.WindowMove, api.WindowResize, api.WindowMinimise,
+			api.WindowShow, api.WindowClose}},
+		"input": {"steps.do": {"move", "click", "press", "release", "drag", "scroll", "key", "type", "pause"},
+			"steps.direction": directions},
+		"computer": {"action": {"screenshot", "zoom", "cursor_position", "mouse_move", "left_click", "right_click", "middle_click",
+			"double_click", "triple_click", "left_click_drag", "left_mouse_down", "left_mouse_up", "scroll", "key", "hold_key", "type", "wait",
+			"take_screenshot", "click_at", "type_text"}, "scroll_direction": directions, "version": {"20241022", "20250124", "20251124"}},
+		"clipboard_get": {"selection": selections},
+		"clipboard_set": {"selection": selections},
+		"a11y_act":      {"do": {"invoke", "set", "focus", "scroll"}},
+		"profile_read": {"action": {"list", "get", "check", "template", "validate", "path"}, "kind": {"project-dev",
+			"browser-session", "restricted-browser"}},
+		"profile_write":      {"action": {"put", "import", "delete"}},
+		"mcp_control_update": {"mode": {api.ControlActive, api.ControlReadOnly, api.ControlPaused}},
+		"workspace_scroll":   {"direction": directions}, "workspace_scroll_window": {"direction": directions},
+	}
+})
 
 var directions = []string{"up", "down", "left", "right"}
 

@@ -62,6 +62,7 @@ type Tool struct {
 
 	starts bool // a workspace, and nothing else
 	shows  bool // its answer is text or a picture, see [shown]
+	ownID  bool // of a profile: its id names no workspace
 
 	run func(ctx context.Context, c *call, arguments json.RawMessage) (any, error)
 }
@@ -81,7 +82,7 @@ func define[In, Out any](t Tool, run func(ctx context.Context, c *call, in In) (
 		return t
 	}
 	plainLists(t.In)
-	setChoices(t.In, choices[t.Name])
+	setChoices(t.In, choices()[t.Name])
 	if _, t.shows = any(*new(Out)).(shown); !t.shows {
 		t.Out.Properties["cut"] = cutSchema
 	}

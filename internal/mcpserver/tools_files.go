@@ -398,8 +398,8 @@ const maxProgress = 200
 
 func lastLine(b []byte) string {
 	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(b), "\uFFFD"), "\n"), "\n")
-	last := lines[len(lines)-1]
-	return last[:min(len(last), maxProgress)]
+	last, _ := clip(lines[len(lines)-1], maxProgress)
+	return last
 }
 
 type statusNow struct {

@@ -41,7 +41,7 @@ type undone struct {
 // more. The workspace has to run for that.
 func (c *call) history(ctx context.Context) (historyop.Of, error) {
 	e, err := c.desk(ctx, "")
-	return historyop.Of{TellAs: e.ID}, err
+	return historyop.Of{SeenBy: e.ID}, err
 }
 
 func (c *call) undoRequest(in undoIn, redo, dry bool) (historyop.UndoRequest, error) {

@@ -66,7 +66,7 @@ func taskPlan(ctx context.Context, c *call, in taskplan.Request) (taskplan.TaskP
 func (c *call) snapshot(ctx context.Context) taskplan.Snapshot {
 	s := c.server
 	snap := taskplan.Snapshot{Headless: s.opts.Headless, Default: s.opts.Workspace, Permissions: s.permissions(),
-		Viewer: taskplan.Viewer{Reason: "a person looks with `carrel watch " + s.opts.Workspace + "`"}}
+		Viewer: taskplan.Viewer{Reason: "a person looks with `carrel desktop watch " + s.opts.Workspace + "`"}}
 	trouble := func(err error) {
 		if err != nil {
 			snap.Problems = append(snap.Problems, err.Error())

@@ -21,13 +21,14 @@ type Named struct {
 
 type startIn struct {
 	Named
-	Profile string `json:"profile,omitempty" jsonschema:"start from this saved profile"`
-	Purpose string `json:"purpose,omitempty" jsonschema:"what it is for"`
-	Network string `json:"network,omitempty" jsonschema:"closed, local, filtered or open; at most what was granted"`
-	Display string `json:"display,omitempty" jsonschema:"virtual for a hidden desktop, or none"`
-	Size    string `json:"size,omitempty" jsonschema:"of the desktop, WIDTHxHEIGHT"`
-	DryRun  bool   `json:"dry_run,omitempty" jsonschema:"say what it would be, and start nothing"`
-	Hidden  bool   `json:"acknowledge_hidden_workspace,omitempty" jsonschema:"the person knows that a desktop is used that they do not see"`
+	Profile   string `json:"profile,omitempty" jsonschema:"start from this saved profile"`
+	Purpose   string `json:"purpose,omitempty" jsonschema:"what it is for"`
+	Network   string `json:"network,omitempty" jsonschema:"closed, local, filtered or open; at most what was granted"`
+	Display   string `json:"display,omitempty" jsonschema:"virtual for a hidden desktop, or none"`
+	Isolation string `json:"isolation,omitempty" jsonschema:"the least: process, kernel (gVisor) or vm"`
+	Size      string `json:"size,omitempty" jsonschema:"of the desktop, WIDTHxHEIGHT"`
+	DryRun    bool   `json:"dry_run,omitempty" jsonschema:"say what it would be, and start nothing"`
+	Hidden    bool   `json:"acknowledge_hidden_workspace,omitempty" jsonschema:"the person knows that a desktop is used that they do not see"`
 }
 
 type startOut struct {
@@ -89,7 +90,7 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 	in.Hidden = in.Hidden && !c.server.declined.Load() || yes
 	out := startOut{Name: name, DryRun: in.DryRun, Policy: []api.Decided{}, Notes: []string{}, Approval: c.hiddenBundle(name, in)}
 	if !in.DryRun && !out.Approval.Approved && !answered && c.asks() {
-		return out, &question{ackHidden, "Start the workspace " + name + " with a desktop that you do not see? `carrel watch " + name + "` shows it."}
+		return out, &question{ackHidden, "Start the workspace " + name + " with a desktop that you do not see? `carrel desktop watch " + name + "` shows it."}
 	}
 	if !in.DryRun && c.server.declined.Load() && !out.Approval.Approved {
 		return out, &api.Denial{Code: codeAcknowledge, Operation: c.tool.Name, Subject: name, Rule: ackHidden, Source: "the person", Message: "the person was asked about a desktop that they do not see, and said no", Hint: "display: none needs no agreement"}
@@ -99,7 +100,7 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 			Hint: ackHidden + ": true says that it was given; display: none needs none"}
 	}
 	w := c.server.wish(name)
-	w.Purpose, w.Network, w.Size = in.Purpose, in.Network, in.Size
+	w.Purpose, w.Network, w.Isolation, w.Size = in.Purpose, in.Network, in.Isolation, in.Size
 	w.Profile, w.Display = cmp.Or(in.Profile, w.Profile), cmp.Or(in.Display, w.Display)
 	display := in.Display == "" && c.server.opts.Display && in.Profile == ""
 	if in.DryRun {
@@ -142,15 +143,16 @@ type listOut struct {
 
 // listed is one workspace in a list; workspace_status says more.
 type listed struct {
-	Name    string    `json:"name"`
-	State   string    `json:"state"`
-	Project string    `json:"project,omitempty"`
-	Purpose string    `json:"purpose,omitempty"`
-	Control string    `json:"control,omitempty"` // where it is not active
-	Apps    int       `json:"apps_running"`
-	Pending int       `json:"approvals_waiting,omitempty"`
-	Started time.Time `json:"started,omitzero"`
-	Stopped time.Time `json:"stopped,omitzero"`
+	Name      string    `json:"name"`
+	State     string    `json:"state"`
+	Project   string    `json:"project,omitempty"`
+	Purpose   string    `json:"purpose,omitempty"`
+	Control   string    `json:"control,omitempty"`   // where it is not active
+	Isolation string    `json:"isolation,omitempty"` // none of an older version that has stopped
+	Apps      int       `json:"apps_running"`
+	Pending   int       `json:"approvals_waiting,omitempty"`
+	Started   time.Time `json:"started,omitzero"`
+	Stopped   time.Time `json:"stopped,omitzero"`
 }
 
 // usualList is how many workspaces a page has.
@@ -177,7 +179,7 @@ func listWorkspaces(ctx context.Context, c *call, in listIn) (listOut, error) {
 	var list []listed
 	for _, d := range all {
 		l := listed{Name: d.Name, State: d.State, Project: d.Project, Purpose: d.Purpose, Pending: d.Pending, Started: d.Started,
-			Stopped: d.Stopped}
+			Isolation: d.Isolation, Stopped: d.Stopped}
 		if d.Control.Mode != api.ControlActive {
 			l.Control = d.Control.Mode
 		}

@@ -101,7 +101,7 @@ func TestHintsAreInToolsWords(t *testing.T) {
 			t.Errorf("%s: %s", c.tool, text)
 		}
 	}
-	for command, tool := range commandTools {
+	for command, tool := range commandTools() {
 		name, _, _ := strings.Cut(tool, " ")
 		if _, ok := tools[name]; !ok {
 			t.Errorf("%s: there is no tool %s", command, tool)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"carrel/internal/api"
 	"carrel/internal/audit"
@@ -136,15 +135,11 @@ func Logs(ctx context.Context, state, name, word string, req api.Request, each f
 	if err != nil {
 		return fmt.Errorf("reading the manifest of %q: %w", name, err)
 	}
-	id := ""
-	for _, a := range m.Apps {
-		if a.ID == word || a.Name == word || strings.HasPrefix(a.ID, word) && id == "" {
-			id = a.ID
-		}
+	i, err := PickApp(api.OpLogs, name, m.Apps, word)
+	if err != nil {
+		return err
 	}
-	if id == "" {
-		return api.Refused(api.CodeNoApp, api.OpLogs, word, fmt.Sprintf("there was no app %.64q", word), "`carrel apps "+name+"` lists them")
-	}
+	id := m.Apps[i].ID
 	for _, stream := range []string{api.StreamStdout, api.StreamStderr} {
 		if req.Stream != "" && req.Stream != stream {
 			continue

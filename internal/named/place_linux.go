@@ -74,6 +74,9 @@ func openBelow(at int, name string, make bool) (*os.File, error) {
 		}
 	}
 	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if make && err == unix.ENOENT {
+		return nil, errMovedAway
+	}
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
@@ -90,14 +93,13 @@ func openBelow(at int, name string, make bool) (*os.File, error) {
 func Take(state, name string) (*Place, error) {
 	for range maxTakes {
 		dir, err := openPlace(state, name, true)
-		if err != nil {
-			return nil, err
-		}
-		place, err := lockPlace(state, name, dir)
 		if err == nil {
-			return place, nil
+			var place *Place
+			if place, err = lockPlace(state, name, dir); err == nil {
+				return place, nil
+			}
+			dir.Close()
 		}
-		dir.Close()
 		if !errors.Is(err, errMovedAway) {
 			return nil, err
 		}
@@ -109,7 +111,7 @@ const maxTakes = 50
 
 var errMovedAway = errors.New("the place of the workspace was removed meanwhile")
 
-// lockPlace takes the lock of an open place, and sees that it is still the name's.
+// lockPlace takes the lock of an open place, and sees that the lock is still the name's.
 func lockPlace(state, name string, dir *os.File) (*Place, error) {
 	fd, err := unix.Openat(int(dir.Fd()), holdFile, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err == unix.ENOENT {
@@ -129,10 +131,10 @@ func lockPlace(state, name string, dir *os.File) (*Place, error) {
 	var held, there unix.Stat_t
 	again, err := openPlace(state, name, false)
 	if err == nil {
-		err = errors.Join(unix.Fstat(int(dir.Fd()), &held), unix.Fstat(int(again.Fd()), &there))
+		err = errors.Join(unix.Fstat(fd, &held), unix.Fstatat(int(again.Fd()), holdFile, &there, unix.AT_SYMLINK_NOFOLLOW))
 		again.Close()
 	}
-	if err != nil || held.Ino != there.Ino || held.Dev != there.Dev {
+	if err != nil || held.Ino != there.Ino || held.Dev != there.Dev { // its holder before has removed it
 		lock.Close()
 		return nil, errMovedAway
 	}

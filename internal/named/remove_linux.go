@@ -79,7 +79,8 @@ func (p *Place) Remove(state string) error {
 	}
 	defer again.Close()
 	names, _ := again.Readdirnames(maxNames)
-	for _, n := range names {
+	names = append(slices.DeleteFunc(names, func(n string) bool { return n == holdFile }), holdFile)
+	for _, n := range names { // the lock last: who takes the name next finds nothing of ours, and keeps its own
 		_ = unix.Unlinkat(int(p.dir.Fd()), n, 0)
 	}
 	all, err := os.OpenFile(places(state), os.O_RDONLY|unix.O_DIRECTORY, 0)
@@ -88,10 +89,16 @@ func (p *Place) Remove(state string) error {
 	}
 	defer all.Close()
 	name := filepath.Base(p.dir.Name())
-	if err := unix.Unlinkat(int(all.Fd()), name, unix.AT_REMOVEDIR); err != nil {
-		return &os.PathError{Op: "remove", Path: filepath.Join(places(state), name), Err: err}
+	for range maxTakes {
+		err = unix.Unlinkat(int(all.Fd()), name, unix.AT_REMOVEDIR)
+		if err == nil || err == unix.ENOENT || unix.Faccessat(int(p.dir.Fd()), holdFile, unix.F_OK, 0) == nil {
+			return nil // or another process has taken the name meanwhile
+		}
+		if err != unix.ENOTEMPTY {
+			break
+		}
 	}
-	return nil
+	return &os.PathError{Op: "remove", Path: filepath.Join(places(state), name), Err: err}
 }
 
 // moveAudit moves the audit log to those of runs, by the id of the workspace, which was

@@ -1,6 +1,6 @@
 // Package op is what can be asked of carrel, apart from how it is asked: the command line, the
-// Model Context Protocol and JSON Lines read a request in their own form, call one typed
-// function, and write its answer in their own form. An operation of one kind has a package
+// Model Context Protocol and JSON Lines read a request in their own form, and call one typed
+// function. They write its answer in their own form. An operation of one kind has a package
 // below this one: historyop for what runs have changed.
 //
 // This package holds what all operations share: who asks ([Caller]), which workspaces there

@@ -14,9 +14,9 @@ import (
 )
 
 // MayChange refuses what a program asks for in a paused project, for itself or for the
-// workspace tellAs. A person may undo there.
-func (c *Caller) MayChange(dir, tellAs string) error {
-	if tellAs == "" && c.ByAgent() == nil {
+// workspace with the id seenBy. A person may undo there.
+func (c *Caller) MayChange(dir, seenBy string) error {
+	if seenBy == "" && c.ByAgent() == nil {
 		return nil
 	}
 	project, err := c.ProjectOf(dir)

@@ -3,16 +3,16 @@
 //
 //   - A [Profile] is one definition with its name: where it works, what it asks
 //     of the policy, what shows inside, what is run first and what is started.
-//   - A [Store] is the directory of them, one file NAME.yaml each, below the
-//     user's configuration: ~/.config/carrel/profiles. It belongs to the user
-//     alone, or nothing is read from it and nothing written.
+//   - Their directory, [Dir], has one file NAME.yaml each, below the user's
+//     configuration: ~/.config/carrel/profiles. It belongs to the user alone, or
+//     nothing is read from it and nothing written.
 //   - The layer of a profile ranks below everything that the user says
 //     elsewhere and above a project's file: see package policy. A profile
 //     decides nothing itself.
 //
-// The keys of a file and their strict decoding are package config's. What a
-// profile may do is decided where a workspace is prepared, by the same function
-// as for every command, and so never more than the ceiling.
+// The keys of a file and their strict decoding are package config's. What a profile may do is
+// decided where a workspace is prepared, by the same function as for every command. So it is
+// never more than the ceiling.
 package profile
 
 import (

@@ -2,10 +2,10 @@ package registry
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,7 +20,7 @@ const (
 const SendTime = 5 * time.Second
 
 // ErrLine is the error of a longer line.
-var ErrLine = fmt.Errorf("a line of more than %d bytes", MaxLine)
+var ErrLine = errors.New("a line of more than " + strconv.Itoa(MaxLine) + " bytes")
 
 // errEnded stands for the errors of a connection with the other end gone.
 var errEnded = errors.New("it has ended")
@@ -51,7 +51,7 @@ func Dirs(runtime, state string) []string {
 	if path.IsAbs(state) {
 		dirs = append(dirs, path.Join(state, "run"))
 	}
-	usual := fmt.Sprintf("/run/user/%d/carrel", os.Getuid())
+	usual := "/run/user/" + strconv.Itoa(os.Getuid()) + "/carrel"
 	if _, err := os.Stat(path.Dir(usual)); err == nil && !slices.Contains(dirs, usual) {
 		dirs = append(dirs, usual)
 	}

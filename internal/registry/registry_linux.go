@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -64,20 +65,28 @@ func ReadManifest(dir *os.File, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
+	defer syscall.Close(fd)
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil || st.Mode&syscall.S_IFMT != syscall.S_IFREG || int(st.Uid) != os.Geteuid() {
 		return nil, fmt.Errorf("%q is not a file of this user", name)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, MaxManifest+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the manifest %q: %w", name, err)
+	// An os.File would start what the runtime waits with.
+	text := make([]byte, 0, 1<<10)
+	for len(text) <= MaxManifest {
+		text = slices.Grow(text, 1<<10)
+		n, err := syscall.Read(fd, text[len(text):cap(text)])
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the manifest %q: %w", name, err)
+		}
+		if n == 0 {
+			return text, nil
+		}
+		text = text[:len(text)+n]
 	}
-	if len(text) > MaxManifest {
-		return nil, fmt.Errorf("reading the manifest %q: more than %d bytes", name, MaxManifest)
-	}
-	return text, nil
+	return nil, fmt.Errorf("reading the manifest %q: more than %d bytes", name, MaxManifest)
 }
 
 // Self names this process.

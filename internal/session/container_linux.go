@@ -2,10 +2,13 @@ package session
 
 import (
 	"path/filepath"
+	"syscall"
+	"time"
 
 	"carrel/internal/container"
 	"carrel/internal/hostfacts"
 	"carrel/internal/statedir"
+	"carrel/internal/stdio"
 )
 
 // openContainer makes what the container of a workspace needs outside; drop takes it away.
@@ -23,10 +26,17 @@ func openContainer(s *Session, id string) (drop func(), err error) {
 	if err := run.Open(filepath.Join(s.State.Root(), "containers")); err != nil {
 		return func() {}, err
 	}
+	var stop func()
+	run.Interrupted, stop = stdio.Interruption(startPatience, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	s.Plan.Container = run
 	return func() {
+		stop()
 		if err := run.Close(); err != nil {
 			s.Note("the directory of the container stays behind: %v", err)
 		}
 	}, nil
 }
+
+// startPatience is how long an engine may go on with a start after a signal that asks to end.
+// Mostly the container stands by then, and the command gets the signal.
+const startPatience = 3 * time.Second

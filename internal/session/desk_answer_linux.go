@@ -13,7 +13,8 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/fileops"
-	"carrel/internal/processes"
+	"carrel/internal/gui"
+	"carrel/internal/remask"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 	"carrel/internal/tty"
@@ -43,7 +44,7 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 	req := &c.Request
 	switch req.Op {
 	case api.OpApps:
-		for _, one := range d.list(true) { // together they may be longer than a line
+		for _, one := range d.apps.list(true) { // together they may be longer than a line
 			if err := c.Send(api.Reply{App: &one}); err != nil {
 				return api.Reply{}, err
 			}
@@ -58,13 +59,13 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 	case api.OpSight:
 		return api.Reply{Sights: d.sights(req.Paths)}, nil
 	case api.OpYield:
-		return d.yield(ctx, c)
+		return d.history.yield(ctx, c)
 	case api.OpTerms:
-		return api.Reply{}, d.setTerms(req.Terms)
+		return api.Reply{}, d.history.setTerms(req.Terms)
 	case api.OpDesktopSee, api.OpDesktopDo:
 		return d.seat().Do(ctx, c)
 	}
-	a, err := d.find(req.App)
+	a, err := d.apps.find(req.App)
 	if err != nil {
 		return api.Reply{}, err
 	}
@@ -117,14 +118,14 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 		}
 		s.stdio = [3]*os.File(c.Files)
 	}
-	a, exit, err := d.start(s)
+	a, exit, err := d.apps.start(s)
 	if err != nil {
 		return notStartedReply(exit, err)
 	}
 	for _, f := range c.Files {
 		f.Close() // a pipe has to end when its command ends
 	}
-	said := d.told(a, false)
+	said := d.apps.told(a, false)
 	if near != nil {
 		err = c.Send(api.Reply{App: &said}, near)
 		near.Close()
@@ -132,7 +133,7 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 		err = c.Send(api.Reply{App: &said})
 	}
 	if err != nil {
-		d.hangUp(a)
+		a.hangUp()
 		return api.Reply{}, err
 	}
 	return d.waited(ctx, c, a)
@@ -151,16 +152,16 @@ func (d *desk) waited(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 				_ = d.up.walls.Signal(a.id, syscall.Signal(in.Signal))
 			}
 			if !ok {
-				d.hangUp(a)
+				a.hangUp()
 				return api.Reply{}, context.Canceled
 			}
 		case <-a.done:
-			last := d.told(a, false)
+			last := d.apps.told(a, false)
 			return api.Reply{App: &last}, nil
 		case <-ctx.Done():
 			last, err := d.lastWord(ctx, a)
 			if err != nil {
-				d.hangUp(a)
+				a.hangUp()
 			}
 			return last, err
 		}
@@ -172,30 +173,11 @@ func (d *desk) waited(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 func (d *desk) lastWord(ctx context.Context, a *app) (api.Reply, error) {
 	select {
 	case <-a.done:
-		last := d.told(a, false)
+		last := d.apps.told(a, false)
 		return api.Reply{App: &last}, nil
 	case <-time.After(stopGrace + killGrace):
 		return api.Reply{}, ctx.Err()
 	}
-}
-
-// hangUpGrace is how long a command has that nobody waits for any more, before it is
-// asked to end like others.
-const hangUpGrace = 500 * time.Millisecond
-
-// hangUp ends a command that nobody waits for any more.
-func (d *desk) hangUp(a *app) {
-	pids, _ := a.processes(d.up.walls.PID())
-	processes.Signal(pids, syscall.SIGHUP)
-	go func() {
-		select {
-		case <-a.done:
-		case <-d.over:
-			return
-		case <-time.After(hangUpGrace):
-		}
-		_ = d.kill(a, nil)
-	}()
 }
 
 func notStartedReply(exit int, err error) (api.Reply, error) {
@@ -232,62 +214,12 @@ func (d *desk) launched(req *api.Request) (api.Reply, error) {
 	if req.Command == nil {
 		return api.Reply{}, api.Refused(api.CodeRequest, api.OpLaunch, d.req.Name, "no command was given", "")
 	}
-	a, exit, err := d.launch(api.AppLaunched, *req.Command)
+	a, exit, err := d.apps.launch(api.AppLaunched, *req.Command)
 	if err != nil {
 		return notStartedReply(exit, err)
 	}
-	said := d.told(a, false)
+	said := d.apps.told(a, false)
 	return api.Reply{App: &said}, nil
-}
-
-// launch starts a command whose output is kept.
-func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
-	s := started{kind: kind, cmd: c, id: newID(), from: make(map[string]*os.File)}
-	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, api.ExitOurs, err
-	}
-	defer null.Close()
-	s.stdio[0] = null
-	defer func() {
-		if err != nil { // out of descriptors, most likely: what was opened goes back
-			d.dropLogs(&s)
-		}
-	}()
-	streams := []string{api.StreamStdout, api.StreamStderr}
-	if c.Joined {
-		streams = streams[:1]
-	}
-	if s.logs, err = d.newLogs(s.id, streams); err != nil {
-		return nil, api.ExitOurs, err
-	}
-	for i, stream := range streams {
-		var r, w *os.File
-		if r, w, err = stdio.BlockingPipe(); err != nil {
-			return nil, api.ExitOurs, fmt.Errorf("making a pipe: %w", err)
-		}
-		defer w.Close()
-		s.from[stream] = os.NewFile(uintptr(tty.Dup(r)), "output")
-		s.stdio[i+1] = w
-	}
-	if c.Joined {
-		s.stdio[2] = s.stdio[1]
-	}
-	var a *app
-	var exit int
-	a, exit, err = d.start(s)
-	return a, exit, err
-}
-
-// dropLogs removes what was made for the output of an app that did not start.
-func (d *desk) dropLogs(s *started) {
-	for stream, l := range s.logs {
-		l.Close()
-		if from := s.from[stream]; from != nil {
-			from.Close()
-		}
-		d.place.RemoveLog(s.id, stream)
-	}
 }
 
 // wait waits for an app's end.
@@ -301,22 +233,13 @@ func (d *desk) wait(ctx context.Context, a *app) (api.Reply, error) {
 		}
 		return api.Reply{}, ctx.Err()
 	}
-	said := d.told(a, false)
+	said := d.apps.told(a, false)
 	return api.Reply{App: &said}, nil
-}
-
-func (d *desk) ending() bool {
-	select {
-	case <-d.over:
-		return true
-	default:
-		return false
-	}
 }
 
 func (d *desk) killed(ctx context.Context, a *app) (api.Reply, error) {
 	d.server.Emit(api.Event{Kind: api.EventKill, Text: a.info.ID})
-	if err := d.kill(a, ctx.Done()); err != nil {
+	if err := a.kill(ctx.Done()); err != nil {
 		return api.Reply{}, err
 	}
 	select {
@@ -324,7 +247,7 @@ func (d *desk) killed(ctx context.Context, a *app) (api.Reply, error) {
 	case <-time.After(drainTime + time.Second):
 	case <-ctx.Done():
 	}
-	said := d.told(a, true)
+	said := d.apps.told(a, true)
 	return api.Reply{App: &said}, nil
 }
 
@@ -361,4 +284,28 @@ func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
 func onlyReads(req *api.Request) bool {
 	c := req.Command
 	return req.Op == api.OpExec && c != nil && isFileTool(c) && !fileops.Changes(c.Argv[1])
+}
+
+// sights answers for each path.
+func (d *desk) sights(paths [][]byte) string {
+	var own *remask.OwnFiles
+	if b := d.up.broker; b != nil {
+		own = b.own
+	}
+	out := make([]byte, len(paths))
+	for i, at := range paths {
+		out[i] = byte(d.p.Sight(own, string(at)))
+	}
+	return string(out)
+}
+
+// seat is that of a workspace that stays.
+func (d *desk) seat() *gui.Seat {
+	return &gui.Seat{Desktop: d.p.desktop, Clipboard: d.p.clipboard, Name: d.req.Name, Server: d.server, Apps: d.apps.byLabel, Label: func(name string) (uint64, error) {
+		a, err := d.apps.find(name)
+		if err != nil {
+			return 0, err
+		}
+		return a.label, nil
+	}}
 }

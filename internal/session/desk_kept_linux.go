@@ -16,13 +16,13 @@ func (d *desk) execKept(ctx context.Context, c *supervisor.Call) (api.Reply, err
 	if len(c.Files) > 0 || c.Request.Command.Terminal {
 		return api.Reply{}, api.Refused(api.CodeRequest, api.OpExec, d.req.Name, "a command whose output is kept has no descriptors of its caller's, and no terminal", "")
 	}
-	a, exit, err := d.launch(api.AppExec, *c.Request.Command)
+	a, exit, err := d.apps.launch(api.AppExec, *c.Request.Command)
 	if err != nil {
 		return notStartedReply(exit, err)
 	}
-	said := d.told(a, false)
+	said := d.apps.told(a, false)
 	if err := c.Send(api.Reply{App: &said}); err != nil {
-		d.hangUp(a)
+		a.hangUp()
 		return api.Reply{}, err
 	}
 	tell := d.tellAs(ctx, c, a)

@@ -14,27 +14,27 @@ const setupTime = 10 * time.Minute
 // prepareApps runs what the profile wants run before everything else, one after the
 // other, and starts what it wants started. What went wrong ends that,
 // and the workspace: the logs of what ran are kept.
-func (d *desk) prepareApps(tell *Reporter) Ready {
+func (t *appTable) prepareApps(tell *Reporter) Ready {
 	var said Ready
-	from := d.p.Profile()
+	from := t.decided.Profile()
 	if from == nil || len(from.Setup)+len(from.Apps) == 0 {
 		return said
 	}
-	if c := d.server.Status().Control; c.Mode != api.ControlActive {
-		d.p.Note("what the profile starts was not started: the workspace is under control %s", c.Mode)
+	if c := t.server.Status().Control; c.Mode != api.ControlActive {
+		t.decided.Note("what the profile starts was not started: the workspace is under control %s", c.Mode)
 		return said
 	}
 	for i := range from.Setup {
 		tell.Progress(fmt.Sprintf("setup %d of %d: %s", i+1, len(from.Setup), calledBy(&from.Setup[i])))
-		if said.Failed = d.setUp(&from.Setup[i]); said.Failed != nil {
+		if said.Failed = t.setUp(&from.Setup[i]); said.Failed != nil {
 			return said
 		}
 	}
 	for i := range from.Apps {
 		c := &from.Apps[i]
-		if _, exit, err := d.launch(api.AppLaunched, asked(c)); err != nil {
+		if _, exit, err := t.launch(api.AppLaunched, asked(c)); err != nil {
 			said.Failed = &api.App{Name: calledBy(c), Kind: api.AppLaunched, Argv: c.Argv, Exit: exit}
-			d.p.Note("starting %q: %v", calledBy(c), err)
+			t.decided.Note("starting %q: %v", calledBy(c), err)
 			return said
 		}
 	}
@@ -42,10 +42,10 @@ func (d *desk) prepareApps(tell *Reporter) Ready {
 }
 
 // setUp runs one command of the setup to its end.
-func (d *desk) setUp(c *profile.Command) *api.App {
-	a, exit, err := d.launch(api.AppSetup, asked(c))
+func (t *appTable) setUp(c *profile.Command) *api.App {
+	a, exit, err := t.launch(api.AppSetup, asked(c))
 	if err != nil {
-		d.p.Note("starting %q: %v", calledBy(c), err)
+		t.decided.Note("starting %q: %v", calledBy(c), err)
 		return &api.App{Name: calledBy(c), Kind: api.AppSetup, Argv: c.Argv, Exit: exit}
 	}
 	limit := c.Timeout
@@ -54,22 +54,22 @@ func (d *desk) setUp(c *profile.Command) *api.App {
 	}
 	select {
 	case <-a.done:
-	case <-d.over:
+	case <-t.over:
 		return nil
-	case <-d.up.walls.Done():
+	case <-t.walls.Done():
 		return nil
 	case <-time.After(limit):
-		d.p.Note("%q was ended after %s", calledBy(c), limit)
-		if err := d.kill(a, nil); err != nil {
-			d.p.Note("%v", err)
+		t.decided.Note("%q was ended after %s", calledBy(c), limit)
+		if err := a.kill(nil); err != nil {
+			t.decided.Note("%v", err)
 		}
 		<-a.done
-		last := d.told(a, false)
+		last := t.told(a, false)
 		last.Exit = api.ExitTimeout
 		return &last
 	}
-	last := d.told(a, false)
-	d.server.Emit(api.Event{Kind: api.EventSetup, Text: fmt.Sprintf("%s: status %d", calledBy(c), last.Exit)})
+	last := t.told(a, false)
+	t.server.Emit(api.Event{Kind: api.EventSetup, Text: fmt.Sprintf("%s: status %d", calledBy(c), last.Exit)})
 	if last.Exit != 0 {
 		return &last
 	}

@@ -57,7 +57,7 @@ func (d *desk) newTerminal(req *api.Request) (api.Reply, error) {
 		cmd = *req.Command
 	}
 	if len(cmd.Argv) == 0 {
-		cmd.Argv = []string{decide.UserShell(d.p.Getenv)}
+		cmd.Argv = []string{decide.ShellIn(d.p.Policy.Backend, d.p.Getenv)}
 	}
 	near, far, err := d.up.walls.NewPty()
 	if err != nil {
@@ -69,13 +69,13 @@ func (d *desk) newTerminal(req *api.Request) (api.Reply, error) {
 	t.screen = screen.New(t.columns, t.rows, keptLines)
 	tty.Resize(t.near, t.columns, t.rows)
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
-	a, exit, err := d.start(started{kind: api.AppTerminal, cmd: cmd, stdio: [3]*os.File{far, far, far}, term: t})
+	a, exit, err := d.apps.start(started{kind: api.AppTerminal, cmd: cmd, stdio: [3]*os.File{far, far, far}, term: t})
 	if err != nil {
 		t.near.Close()
 		return notStartedReply(exit, err)
 	}
 	d.busy.Go(t.read)
-	said := d.told(a, false)
+	said := d.apps.told(a, false)
 	return api.Reply{App: &said}, nil
 }
 
@@ -294,7 +294,7 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 				case <-ctx.Done():
 					return d.lastWord(ctx, a)
 				}
-				last := d.told(a, false)
+				last := d.apps.told(a, false)
 				return api.Reply{App: &last}, nil
 			}
 			if err := sendPieces(c, b); err != nil {

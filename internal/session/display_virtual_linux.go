@@ -15,35 +15,39 @@ import (
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
 	"carrel/internal/seccomp"
+	"carrel/internal/statedir"
 )
 
-// openDesktop makes the workspace's desktop, once: there is none where the policy has no
-// virtual display.
-func (s *Session) openDesktop() error {
-	if s.Policy.Display != policy.DisplayVirtual || s.desktop != nil {
-		return nil
+// openDesktop makes the workspace's desktop, nil where the policy has no virtual display.
+func openDesktop(d *decide.Decision) (*gui.Desktop, error) {
+	if d.Policy.Display != policy.DisplayVirtual {
+		return nil, nil
 	}
-	size, gl, err := s.Screen()
+	size, gl, err := d.Screen()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c := gui.Config{Size: size, GL: gl, Watch: s.Policy.WatchVNC, Runtime: s.InsideRuntime(), Environ: s.Environ, Raise: s.raiseDisplay, Note: s.Note}
+	c := gui.Config{Size: size, GL: gl, Watch: d.Policy.WatchVNC, Runtime: d.InsideRuntime(), Environ: d.Environ, Note: d.Note}
+	c.Raise = func(pol *policy.Effective, binds, files []sandbox.Mount) (*sandbox.Walls, error) {
+		return raiseDisplay(d, pol, binds, files)
+	}
 	c.Below = func(stage int) []int { return slices.Collect(maps.Keys(processes.Below(stage))) }
-	for _, dir := range decide.SupervisorDirs(s.Getenv) {
+	for _, dir := range statedir.Registry(d.Getenv) {
 		c.Dirs = append(c.Dirs, filepath.Join(dir, "displays"))
 	}
-	if s.State != nil {
-		c.Keymaps = s.State.Root()
+	if d.State != nil {
+		c.Keymaps = d.State.Root()
 	}
-	if s.desktop, err = gui.New(c); err == nil {
-		s.Desktop = s.desktop
+	desktop, err := gui.New(c)
+	if err == nil {
+		d.Desktop = desktop
 	}
-	return err
+	return desktop, err
 }
 
 // raiseDisplay raises the walls of a display's programs.
-func (s *Session) raiseDisplay(pol *policy.Effective, binds, files []sandbox.Mount) (*sandbox.Walls, error) {
-	plan, err := s.displayPlan(pol, binds, files)
+func raiseDisplay(d *decide.Decision, pol *policy.Effective, binds, files []sandbox.Mount) (*sandbox.Walls, error) {
+	plan, err := displayPlan(d, pol, binds, files)
 	if err != nil {
 		return nil, fmt.Errorf("planning the walls of the display: %w", err)
 	}
@@ -61,9 +65,9 @@ func (s *Session) raiseDisplay(pol *policy.Effective, binds, files []sandbox.Mou
 
 // displayPlan makes their plan, for the workspace's engine and with all layers. What has a
 // container has its display beside it, of the host's programs.
-func (s *Session) displayPlan(pol *policy.Effective, binds, files []sandbox.Mount) (*sandbox.Plan, error) {
-	in := sandbox.Input{Policy: pol, Engine: s.Engine(), UID: uint32(s.UID), GID: uint32(s.GID), Binds: binds, Files: files}
-	if s.Container != nil {
+func displayPlan(d *decide.Decision, pol *policy.Effective, binds, files []sandbox.Mount) (*sandbox.Plan, error) {
+	in := sandbox.Input{Policy: pol, Engine: d.Engine(), UID: uint32(d.UID), GID: uint32(d.GID), Binds: binds, Files: files}
+	if d.Container != nil {
 		in.Engine = sandbox.EngineNamespaces
 	}
 	self, err := hostfacts.OwnProgram()
@@ -83,7 +87,7 @@ func (s *Session) displayPlan(pol *policy.Effective, binds, files []sandbox.Moun
 	if err != nil {
 		return nil, err
 	}
-	in.Seccomp, in.HighestPID = seccomp.Marshal(filter), decide.HighestPID()
+	in.Seccomp, in.HighestPID = seccomp.Marshal(filter), hostfacts.HighestPID()
 	plan, err := sandbox.Compile(in, hostfacts.New())
 	if err == nil && !sameProgram(self, hostfacts.SelfExe) {
 		// A workspace can be older than the program that is installed; in there it is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,11 +66,11 @@ type hostService struct {
 }
 
 // serveHost begins to answer, once the walls stand.
-func (s *Session) serveHost(up *raised, id string) *hostService {
+func serveHost(s *Session, up *raised, id string, listeners ...net.Listener) *hostService {
 	h := &hostService{p: s, id: id, up: up, commands: s.HostCommands(), token: s.HostToken, ready: make(chan struct{}), walls: make(map[string]*executor), told: make(map[string]bool)}
 	h.ctx, h.end = context.WithCancel(context.Background())
 	h.server = &hostexec.Server{Host: h, Token: h.token}
-	for _, l := range up.network.HostListeners() {
+	for _, l := range listeners {
 		h.server.Serve(l)
 	}
 	return h
@@ -153,7 +154,7 @@ func (h *hostService) emit(kind, text string) {
 func (h *hostService) Do(what string) *hostexec.Problem {
 	message, hint := what+" comes with worktrees, which this version does not have", ""
 	if what == hostexec.TypeClipboard {
-		message, hint = "the clipboard of the person's desktop is not read from inside", "`carrel clipboard send` puts it into the workspace's own, which wl-paste and xclip read"
+		message, hint = "the clipboard of the person's desktop is not read from inside", "`carrel desktop clipboard send` puts it into the workspace's own, which wl-paste and xclip read"
 	}
 	return &hostexec.Problem{Code: hostexec.CodeUnsupported, Operation: what, Message: message, Hint: hint}
 }

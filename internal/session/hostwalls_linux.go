@@ -15,7 +15,6 @@ import (
 	"carrel/internal/decide"
 	"carrel/internal/hostexec"
 	"carrel/internal/processes"
-	"carrel/internal/remask"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 	"carrel/internal/tty"
@@ -49,7 +48,6 @@ type hostWalls struct {
 	up      *raised
 	stage   processes.Process // which the number alone does not mean once it has gone
 	group   *sandbox.Cgroup
-	masks   *remask.Watch
 	freezer supervisor.Freezer
 	seen    int // of the service's changes of host rules; with the executor's lock
 }
@@ -90,7 +88,7 @@ func (x *executor) build() (*hostWalls, error) {
 		decide.TakeTmp(lent, tmp)
 	}
 	w := &hostWalls{p: b}
-	if w.group, err = b.limitGroup(id); err != nil {
+	if w.group, err = limitGroup(b.Decision, id); err != nil {
 		return nil, err
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -114,8 +112,8 @@ func (x *executor) build() (*hostWalls, error) {
 		}
 		w.up.broker.giveBack(b)
 		w.up.close()
-		b.dropGroup(w.group)
-		_, err = b.whyNotStarted("", err)
+		dropGroup(b.Decision, w.group)
+		_, err = whyNotStarted(b.Decision, "", err)
 		return nil, err
 	}
 	if fd := w.up.walls.TakeAPI(); fd >= 0 {
@@ -123,7 +121,7 @@ func (x *executor) build() (*hostWalls, error) {
 	}
 	p.AddNotes(w.up.walls.Notes...)
 	if b.Engine() != sandbox.EngineNone {
-		w.masks = b.watchMasks(w.up.walls, w.up.broker)
+		w.up.watchMasks(b.Decision)
 	}
 	if w.freezer, err = supervisor.NewFreezer(w.up.walls.PID(), w.group.Dirs()); err != nil {
 		p.Note("host commands cannot be paused: %v", err)
@@ -145,6 +143,9 @@ func (x *executor) build() (*hostWalls, error) {
 func (h *hostService) copyOfTmp() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.up.walls == nil { // in a machine, which has a /tmp of its own
+		return -1
+	}
 	list := h.up.walls.Copies
 	if len(list) == 0 {
 		return -1
@@ -170,11 +171,11 @@ func (x *executor) close() {
 func (x *executor) takeDown() {
 	w, p := x.now, x.p
 	x.host.up.still.remove(w.freezer, w.up.broker)
-	p.AddNotes(w.masks.Close()...)
 	w.up.walls.Kill()
+	p.AddNotes(w.up.masks.Close()...)
 	w.up.broker.giveBack(w.p)
 	w.up.close()
-	w.p.dropGroup(w.group)
+	dropGroup(w.p.Decision, w.group)
 	p.AddNotes(w.p.Noted()...)
 	x.now = nil
 }
@@ -376,7 +377,7 @@ func (x *executor) enter(label uint64, caller int) {
 	x.active[label] = true
 	x.mu.Unlock()
 	if b := x.host.up.broker; b != nil {
-		b.keeper.Lend(label, caller)
+		b.recorder.Lend(label, caller)
 	}
 }
 
@@ -385,6 +386,6 @@ func (x *executor) leave(label uint64) {
 	delete(x.active, label)
 	x.mu.Unlock()
 	if b := x.host.up.broker; b != nil {
-		b.keeper.GiveBack(label)
+		b.recorder.GiveBack(label)
 	}
 }

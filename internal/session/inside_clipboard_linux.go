@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"carrel/internal/clipboard"
+	"carrel/internal/decide"
+	"carrel/internal/gui"
 	"carrel/internal/inside"
 	"carrel/internal/policy"
 )
@@ -42,18 +44,18 @@ func (s *insideServer) clip(conn net.Conn, in *bufio.Reader, from *io.LimitedRea
 }
 
 // newClipboard makes the one of a workspace.
-func (s *Session) newClipboard() *clipboard.Clipboard {
+func newClipboard(d *decide.Decision, desktop *gui.Desktop) *clipboard.Clipboard {
 	var of clipboard.Config
-	if s.desktop != nil {
-		of.Display = s.desktop.Clipboard
+	if desktop != nil {
+		of.Display = desktop.Clipboard
 	}
-	if s.lends() {
-		of.Person = s.Getenv
+	if lends(d) {
+		of.Person = d.Getenv
 	}
 	return clipboard.New(of)
 }
 
 // lends says whether the person's own can be read inside, after their key for pasting.
-func (s *Session) lends() bool {
-	return s.Policy.Clipboard == policy.ClipboardPaste && (s.Getenv("DISPLAY") != "" || s.Getenv("WAYLAND_DISPLAY") != "")
+func lends(d *decide.Decision) bool {
+	return d.Policy.Clipboard == policy.ClipboardPaste && (d.Getenv("DISPLAY") != "" || d.Getenv("WAYLAND_DISPLAY") != "")
 }

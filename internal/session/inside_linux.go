@@ -8,9 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
-	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -21,7 +20,8 @@ import (
 	"carrel/internal/fdpass"
 	"carrel/internal/inside"
 	"carrel/internal/policy"
-	"carrel/internal/sandbox"
+	"carrel/internal/steps"
+	"carrel/internal/supervisor"
 )
 
 // Bounds on what programs inside can cost the supervisor.
@@ -31,8 +31,6 @@ const (
 	maxLinks         = 200 // kept per run
 	maxOpened        = 20  // opened outside per run
 	openInterval     = 2 * time.Second
-	callbackLifetime = 5 * time.Minute
-	callbackAtOnce   = 16 // connections to it: whoever is on this machine can make them
 	acceptPause      = 10 * time.Millisecond
 
 	// firstCallbackPort keeps a way back from taking a system service's port.
@@ -43,15 +41,13 @@ const (
 // the walls: requests are small, bounded in number and time, and none of them
 // can widen anything.
 type insideServer struct {
-	listener net.Listener
-	walls    *sandbox.Walls
-	// callbacksTo: a login's way back may be opened on the host's loopback.
-	callbacksTo bool
-	opener      string // absolute path of the host's link opener; "" to only report
-	openEnv     []string
-	openerLed   func() string // a place by which those inside would choose what it starts; nil: none
-	record      func(api.Link, *api.Denial)
-	mark        func(begin bool, caller int, m inside.Mark) error // of a step
+	listener       net.Listener
+	callback       func(port uint16) error // opens a login's way back; nil where none may be opened
+	opener         string                  // absolute path of the host's link opener; "" to only report
+	openEnv        []string
+	openerWritable func() string // a place by which those inside would choose what it starts; nil: none
+	record         func(api.Link, *api.Denial)
+	mark           func(begin bool, by steps.Marker, m inside.Mark) error // of a step
 
 	desk *desk // of a workspace that stays
 
@@ -61,33 +57,66 @@ type insideServer struct {
 
 	expired func(op string) *api.Denial // says why nothing but stopping and holding is done any more
 
-	slots     chan struct{}
-	clips     chan struct{}
-	ctx       context.Context // done when it ends
-	end       context.CancelFunc
-	mu        sync.Mutex
-	links     int
-	opened    int
-	lastOpen  time.Time
-	callbacks map[int]net.Listener
-	wg        sync.WaitGroup
+	slots    chan struct{}
+	clips    chan struct{}
+	ctx      context.Context // done when it ends
+	end      context.CancelFunc
+	mu       sync.Mutex
+	links    int
+	opened   int
+	lastOpen time.Time
+	wg       sync.WaitGroup
 }
 
-// serveInside takes over the listening socket that the stage made inside.
-func serveInside(fd int, s *insideServer) error {
-	if fd < 0 {
-		return nil // an engine without sockets
-	}
-	f := os.NewFile(uintptr(fd), "inside API")
-	l, err := net.FileListener(f)
-	f.Close()
-	if err != nil {
-		return fmt.Errorf("listening to the inside: %w", err)
+// serveInside answers on the socket that programs inside know; nil where the engine has none.
+func serveInside(l net.Listener, s *insideServer) {
+	if l == nil {
+		return
 	}
 	s.clips = make(chan struct{}, clipAtOnce)
 	s.ctx, s.end = context.WithCancel(context.Background())
-	s.listener, s.slots, s.callbacks = l, make(chan struct{}, insideConcurrent), make(map[int]net.Listener)
+	s.listener, s.slots = l, make(chan struct{}, insideConcurrent)
 	s.wg.Go(s.accept)
+}
+
+// insideListener is the socket that programs inside know: of a machine, or as the stage has made it;
+// nil where the engine has none.
+func (u *raised) insideListener() (net.Listener, error) {
+	if u.machineAPI != nil {
+		return u.machineAPI, nil
+	}
+	fd := u.walls.TakeAPI()
+	if fd < 0 {
+		return nil, nil
+	}
+	l, err := fdpass.Listener(fd)
+	if err != nil {
+		return nil, fmt.Errorf("listening to the inside: %w", err)
+	}
+	return l, nil
+}
+
+// callbackOf opens ways back for logins, nil where none may be opened.
+func callbackOf(s *Session, up *raised) func(port uint16) error {
+	if !s.Callbacks() {
+		return nil
+	}
+	return up.network.OpenCallback
+}
+
+// answerInside begins to answer programs inside, for a command that its workspace ends with.
+func answerInside(s *Session, up *raised, desk *supervisor.Server, r *api.Result, mark func(bool, steps.Marker, inside.Mark) error) error {
+	l, err := up.insideListener()
+	if err != nil {
+		return err
+	}
+	up.inside = &insideServer{callback: callbackOf(s, up), openerWritable: s.OpenerWritable, record: s.recorder(r),
+		mark: mark, clipboard: s.clipboard, keyring: s.Keyring, expired: desk.Expired}
+	up.inside.opener, up.inside.openEnv = s.Opener()
+	up.inside.virtual = virtualCommands(s.Decision, filepath.Base(s.Place.Project), r, up.inside.record, desk)
+	up.inside.virtual.bell = terminalBell()
+	serveInside(l, up.inside)
+	up.host.answersTo(desk, up.inside)
 	return nil
 }
 
@@ -148,12 +177,20 @@ func (s *insideServer) answer(conn net.Conn) {
 			return
 		case inside.OpStepBegin, inside.OpStepEnd:
 			reply = inside.Reply{OK: true}
-			if err := s.mark(req.Operation == inside.OpStepBegin, fdpass.Caller(conn), req.Step); err != nil {
+			if err := s.mark(req.Operation == inside.OpStepBegin, markerOf(conn), req.Step); err != nil {
 				reply = inside.Reply{Message: err.Error()}
 			}
 		}
 	}
 	_ = json.NewEncoder(conn).Encode(reply)
+}
+
+// markerOf says what is known of the program at the other end.
+func markerOf(conn net.Conn) steps.Marker {
+	if c, ok := conn.(interface{ Label() uint64 }); ok { // in a machine
+		return steps.Marker{Label: c.Label()}
+	}
+	return steps.Marker{PID: fdpass.Caller(conn)}
 }
 
 // hold stops a workspace that stays, or takes from what may be done with it, for a
@@ -195,8 +232,8 @@ func (s *insideServer) open(raw []byte) inside.Reply {
 		return inside.Reply{Message: fmt.Sprintf("more than %d links in one run", maxLinks)}
 	}
 	record := api.Link{URL: link.URL}
-	if port := link.CallbackPort; port >= firstCallbackPort && s.callbacksTo {
-		if err := s.forward(port); err != nil {
+	if port := link.CallbackPort; port >= firstCallbackPort && s.callback != nil {
+		if err := s.callback(uint16(port)); err != nil {
 			return inside.Reply{Message: err.Error()}
 		}
 		record.Callback = port
@@ -208,7 +245,7 @@ func (s *insideServer) open(raw []byte) inside.Reply {
 		reply.Message = "links to this machine are not opened outside, where they mean another machine; it is kept for the person there, who sees it with `carrel links`"
 	case !s.mayOpen(): // before the look at all those places
 		reply.Message = "too many links at once; this one is only kept for the person outside, who sees it with `carrel links`"
-	case s.openerLed != nil && s.openerLed() != "": // since the start
+	case s.openerWritable != nil && s.openerWritable() != "": // since the start
 		reply.Message = "programs inside could choose what the link is opened with outside; it is kept for the person there, who sees it with `carrel links`"
 	default:
 		if err := s.launch(link.URL); err != nil {
@@ -244,93 +281,11 @@ func (s *insideServer) launch(url string) error {
 	return cmd.Run()
 }
 
-// forward listens on the host's loopback for a login's way back and carries
-// each connection to the same port inside. It ends with the run or after five
-// minutes, whichever comes first.
-func (s *insideServer) forward(port int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.callbacks[port] != nil {
-		return nil
-	}
-	if len(s.callbacks) > 0 {
-		return errors.New("another login's way back is open; one at a time")
-	}
-	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		return fmt.Errorf("the way back to port %d is taken outside: %w", port, err)
-	}
-	s.callbacks[port] = l
-	time.AfterFunc(callbackLifetime, func() {
-		l.Close()
-		s.mu.Lock()
-		delete(s.callbacks, port)
-		s.mu.Unlock()
-	})
-	s.wg.Go(func() { s.carryAll(l, port) })
-	return nil
-}
-
-func (s *insideServer) carryAll(l net.Listener, port int) {
-	slots := make(chan struct{}, callbackAtOnce)
-	for {
-		conn, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			time.Sleep(acceptPause)
-			continue
-		}
-		select {
-		case slots <- struct{}{}:
-			s.wg.Go(func() {
-				defer func() { <-slots }()
-				s.carry(conn, port)
-			})
-		default:
-			conn.Close()
-		}
-	}
-}
-
-func (s *insideServer) carry(outer net.Conn, port int) {
-	defer outer.Close()
-	_ = outer.SetDeadline(time.Now().Add(callbackLifetime))
-	fd, err := s.walls.Dial(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port)))
-	if err != nil {
-		return
-	}
-	f := os.NewFile(uintptr(fd), "callback")
-	inner, err := net.FileConn(f)
-	f.Close()
-	if err != nil {
-		return
-	}
-	defer inner.Close()
-	done := make(chan struct{})
-	go func() {
-		_, _ = io.Copy(inner, outer)
-		if t, ok := inner.(*net.TCPConn); ok {
-			_ = t.CloseWrite()
-		}
-		close(done)
-	}()
-	_, _ = io.Copy(outer, inner)
-	outer.Close()
-	<-done
-}
-
 func (s *insideServer) close() {
-	if s.listener == nil {
+	if s == nil || s.listener == nil {
 		return
 	}
 	s.end()
 	s.listener.Close()
-	s.mu.Lock()
-	for _, l := range s.callbacks {
-		l.Close()
-	}
-	s.mu.Unlock()
 	s.wg.Wait()
 }

@@ -33,7 +33,7 @@ func auditRun(s *Session, id string) (err error) {
 	if err := named.PruneRuns(s.State.Root(), named.MaxRunLogs); err != nil {
 		s.Note("old audit logs of runs stay: %v", err)
 	}
-	s.Audit.RunBegins(s.Request.Argv, o.Of, s.BackendTold(), s.Ceilings())
+	s.Audit.RunBegins(s.Request.Argv, o.Of, s.Policy.Backend, s.Ceilings())
 	return nil
 }
 
@@ -59,7 +59,7 @@ func startsHere(s *Session) error {
 // showsOwn refuses a workspace that belongs to a process, a client's server, where a ceiling
 // shows nothing of the directory that all its calls work in.
 func showsOwn(s *Session, owner int) error {
-	c, at := s.CeilingTold(), s.Place.Cwd
+	c, at := s.CeilingNotice(), s.Place.Cwd
 	shows := func(a policy.Access) bool { return a == policy.Read || a == policy.Write }
 	if owner == 0 || c == nil || shows(s.Policy.Lookup(at).Access) {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/decide"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -12,12 +13,12 @@ import (
 // limitGroup makes the control group that holds the limits, nil without any.
 // Process limits of an ordinary user need none: RLIMIT_NPROC counts within the
 // workspace's own user namespace. Root is exempt from that one.
-func (s *Session) limitGroup(id string) (*sandbox.Cgroup, error) {
+func limitGroup(d *decide.Decision, id string) (*sandbox.Cgroup, error) {
 	limits := make(map[string]string)
-	if m := s.Policy.Resources.Memory; m > 0 {
+	if m := d.Policy.Resources.Memory; m > 0 {
 		limits["memory"] = strconv.FormatInt(m, 10)
 	}
-	if n := s.Policy.Resources.Pids; n > 0 && s.UID == 0 {
+	if n := d.Policy.Resources.Pids; n > 0 && d.UID == 0 {
 		limits["pids"] = strconv.FormatInt(n, 10)
 	}
 	if len(limits) == 0 {
@@ -26,15 +27,15 @@ func (s *Session) limitGroup(id string) (*sandbox.Cgroup, error) {
 	return sandbox.NewCgroup(id, limits)
 }
 
-func (s *Session) dropGroup(g *sandbox.Cgroup) {
+func dropGroup(d *decide.Decision, g *sandbox.Cgroup) {
 	if g == nil {
 		return
 	}
 	if g.Exceeded() {
-		s.Deny(api.Denial{Code: api.CodeMemory, Operation: "limit", Subject: strings.Join(s.Request.Argv[:min(1, len(s.Request.Argv))], ""), Message: "processes were killed at the memory limit of " + s.Reason(policy.DimMemory).Value,
-			Rule: "memory", Source: s.Reason(policy.DimMemory).Source.String(), Hint: "--memory takes a larger size"})
+		d.Deny(api.Denial{Code: api.CodeMemory, Operation: "limit", Subject: strings.Join(d.Request.Argv[:min(1, len(d.Request.Argv))], ""), Message: "processes were killed at the memory limit of " + d.Reason(policy.DimMemory).Value,
+			Rule: "memory", Source: d.Reason(policy.DimMemory).Source.String(), Hint: "--memory takes a larger size"})
 	}
 	if err := g.Remove(); err != nil {
-		s.Note("the control group stays behind: %v", err)
+		d.Note("the control group stays behind: %v", err)
 	}
 }

@@ -1,18 +1,23 @@
 package session
 
 import (
+	"carrel/internal/decide"
 	"carrel/internal/remask"
-	"carrel/internal/sandbox"
 )
 
-// watchMasks begins to keep masked files masked; nil where there is nothing to watch.
-func (s *Session) watchMasks(walls *sandbox.Walls, b *brokered) *remask.Watch {
+// watchMasks begins to keep masked files masked.
+func (u *raised) watchMasks(d *decide.Decision) {
 	o := remask.Options{
-		Project: s.Place.Project, Policy: s.Policy, Mounts: s.Plan.Mounts, Exact: s.AsIs(),
-		Stage: walls.PID(), Mask: walls.Mask, Note: s.Note,
+		Project: d.Place.Project, Policy: d.Policy, Mounts: d.Plan.Mounts, Exact: d.AsIs(),
+		Stage: u.walls.PID(), Mask: u.walls.Mask, Note: d.Note,
 	}
-	if b != nil {
+	if b := u.broker; b != nil {
 		o.Broker = &remask.Broker{View: b.view, Own: b.own, Hide: b.judge.Hide}
 	}
-	return remask.Start(o)
+	if u.machine != nil {
+		o.Seen = u.machine.Seen
+	} else {
+		o.Looked = d.Directories
+	}
+	u.masks = remask.Start(o)
 }

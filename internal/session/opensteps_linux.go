@@ -37,8 +37,8 @@ func interactive() bool {
 }
 
 // Lost says whether the run destroyed something that could not be kept.
-func (p *Session) Lost() bool {
-	return slices.ContainsFunc(p.kept, func(s steps.Segment) bool { return s.Lost })
+func (s *Session) Lost() bool {
+	return slices.ContainsFunc(s.kept, func(one steps.Segment) bool { return one.Lost })
 }
 
 // Steps fills in what the steps of a run that is over changed. It reads the run's own

@@ -6,10 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -19,22 +18,22 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/decide"
 	"carrel/internal/hostfacts"
+	"carrel/internal/machine"
 	"carrel/internal/network"
-	"carrel/internal/pathname"
+	"carrel/internal/notices"
 	"carrel/internal/policy"
-	"carrel/internal/protectednames"
+	"carrel/internal/processes"
 	"carrel/internal/remask"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
-	"carrel/internal/told"
 	"carrel/internal/tty"
 
 	"golang.org/x/sys/unix"
 )
 
-// New is Prepare for a run that follows at once: the stage starts
+// New is [decide.Prepare] for a run that follows at once: the stage starts
 // while the policy is being decided.
 func New(req decide.Request) (*Session, error) {
 	if err := errors.Join(closeOnExec(), roomForFiles()); err != nil {
@@ -51,7 +50,7 @@ func New(req decide.Request) (*Session, error) {
 		case b != nil && b.V == policy.BackendNone:
 			started <- sandbox.StartOpenStage(hostfacts.StageProgram())
 			return
-		case b != nil && (b.V == policy.BackendContainer || b.V == policy.BackendLima):
+		case b != nil && slices.Contains([]policy.Backend{policy.BackendContainer, policy.BackendLima, policy.BackendGvisor, policy.BackendVM}, b.V):
 			started <- nil
 			return
 		}
@@ -93,13 +92,10 @@ func (s *Session) Start() (*api.Result, error) {
 	if err := auditRun(s, r.Workspace); err != nil {
 		return r, err
 	}
-	if s.Machine != nil {
-		return r, runInMachine(s, r)
-	}
 	defer func() { s.desktop.Close() }()
 	defer func() { s.Keyring.Close() }()
 	defer s.Home.End() // also of one that did not start
-	if s.lends() {
+	if lends(s.Decision) || s.Machine != nil {
 		if s.relay, err = tty.OpenRelay(); err != nil {
 			return r, err
 		}
@@ -111,28 +107,35 @@ func (s *Session) Start() (*api.Result, error) {
 	}
 	if s.relay != nil {
 		s.Plan.Command.Session, s.Plan.Command.Terminal = true, true
-		s.relay.Gesture = s.clipboard.Gesture
+		if s.clipboard != nil {
+			s.relay.Gesture = s.clipboard.Gesture
+		}
 	}
 	if s.Engine() == sandbox.EngineLandlock {
-		drop, err := s.privateDir()
+		dir, drop, err := statedir.Private(s.State) // stands in for what is private where there are no mounts
 		if err != nil {
 			return r, err
 		}
-		defer drop()
+		s.Private, s.Plan.Private = dir, dir
+		defer func() {
+			if err := drop(); err != nil {
+				s.Note("the private directory of the run stays behind: %v", err)
+			}
+		}()
 	}
-	io, err := stdio.New(s.relay.Streams(), false)
+	io, err := stdio.New(s.relay.Streams(), s.Machine != nil && s.relay == nil)
 	if err != nil {
 		return r, err
 	}
-	group, err := s.limitGroup(r.Workspace)
+	group, err := limitGroup(s.Decision, r.Workspace)
 	if err != nil {
 		io.Abandon()
 		return r, err
 	}
-	defer s.dropGroup(group)
+	defer dropGroup(s.Decision, group)
 	defer tty.KeepTerminals()()
-	before := s.sensitiveNow()
-	defer func() { r.Born = s.bornInside(before) }()
+	before := sensitiveNow(s.Decision)
+	defer func() { r.Born = s.made.born(s.Decision, before) }()
 	signals := stdio.HoldSignals()
 	defer signals.Stop()
 	up, err := s.raise(r.Workspace, io.Files, group, signals.Starting)
@@ -140,7 +143,7 @@ func (s *Session) Start() (*api.Result, error) {
 	if err != nil {
 		s.endBroker(up.broker, r)
 		io.Abandon()
-		return s.notStarted(r, s.Request.Argv[0], err)
+		return notStarted(s.Decision, r, s.Request.Argv[0], err)
 	}
 	defer decide.KeepLooked(s.Decision)()
 	s.Home.Watch()
@@ -150,8 +153,7 @@ func (s *Session) Start() (*api.Result, error) {
 		s.Note("%v", err)
 	}
 	err = s.supervise(up, group, r)
-	s.endBroker(up.broker, r)
-	s.Home.End()
+	s.takeDown(up, up.walls.Close, r)
 	lost := io.Finish()
 	if lost != nil && r.Exit == 0 {
 		r.Exit = api.ExitOurs // the command may have ended before its output could not be written
@@ -166,10 +168,10 @@ func (s *Session) makePlan() (err error) {
 			return err
 		}
 	}
-	if err := s.openDesktop(); err != nil {
+	if s.desktop, err = openDesktop(s.Decision); err != nil {
 		return err
 	}
-	s.clipboard = s.newClipboard()
+	s.clipboard = newClipboard(s.Decision, s.desktop)
 	s.Keyring.Announce()
 	if err := s.Compile(true); err != nil {
 		return err
@@ -193,14 +195,20 @@ type raised struct {
 	hands   *hands
 	host    *hostService // nil where nobody asks for host commands
 	still   *stillness
+	inside  *insideServer                     // nil before it answers
+	members processes.Members                 // of a workspace that stays
 	desk    atomic.Pointer[supervisor.Server] // nil before it answers
-	drop    func()                            // what a container needs outside
+	masks   *remask.Watch                     // nil where there is nothing to watch
+	drop    func()                            // what a container or a machine needs outside
+	machine *machine.Run                      // nil for walls of this machine's
+
+	machineAPI net.Listener // of a machine: the socket that programs inside know
 }
 
 // interrupt refuses what a person is asked about: a signal is on its way to the command.
 func (u *raised) interrupt() {
-	if u.broker != nil && u.broker.keeper != nil {
-		go u.broker.keeper.Interrupt(u.walls.Flush)
+	if u.broker != nil && u.broker.recorder != nil {
+		go u.broker.recorder.Interrupt(u.walls.Flush)
 	}
 }
 
@@ -224,8 +232,11 @@ func (s *Session) raise(id string, files [3]*os.File, group *sandbox.Cgroup, sta
 	if u.drop, err = openContainer(s, id); err != nil {
 		return u, err
 	}
-	if u.network, err = s.openConnections(id); err != nil {
+	if u.network, err = openConnections(s.Decision, s.desktop, id); err != nil {
 		return u, err
+	}
+	if s.Machine != nil {
+		return u, raiseInMachine(s, u, id, files, starting)
 	}
 	standing := func(walls *sandbox.Walls) (err error) {
 		starting()
@@ -244,7 +255,7 @@ func (s *Session) raise(id string, files [3]*os.File, group *sandbox.Cgroup, sta
 		if err == nil && s.ServesHost() {
 			u.walls = walls
 			u.host.close() // of a start that is tried again
-			u.host = s.serveHost(u, id)
+			u.host = serveHost(s, u, id, u.network.HostListeners()...)
 		}
 		return err
 	}
@@ -261,8 +272,9 @@ func (s *Session) raise(id string, files [3]*os.File, group *sandbox.Cgroup, sta
 }
 
 // maxRestarts bounds how often a start is tried again because what it was about
-// to mask has been renamed or removed since it was found.
-const maxRestarts = 5
+// to mask has been renamed or removed since it was found. Where much of the host is granted
+// and its programs come and go, sockets do so several times a second.
+const maxRestarts = 25
 
 func goneMeanwhile(err error) bool {
 	var s *sandbox.SetupError
@@ -279,50 +291,51 @@ func (s *Session) lookAgain() error {
 	return s.Compile(true)
 }
 
-// supervise waits for the command while links, signals and the clock are
-// answered. When it returns nothing inside is alive.
+// takeDown ends what stands of walls, of a run as of a workspace that stays: each part when
+// no other needs it any more. down ends what still runs inside: from then on no file is
+// masked, and no change decided.
+func (s *Session) takeDown(up *raised, down func(), r *api.Result) {
+	up.host.close()
+	down()
+	s.AddNotes(up.masks.Close()...)
+	up.network.Close()
+	s.desktop.Close()
+	s.Keyring.Close()
+	up.inside.close()
+	s.endBroker(up.broker, r)
+	s.Home.End()
+}
+
+// supervise waits for the command while links, signals and the clock are answered.
 func (s *Session) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) error {
-	walls, b, n := up.walls, up.broker, up.network
+	walls, b := up.walls, up.broker
 	s.AddNotes(walls.Notes...)
 	sandbox.ForgetStartLater()
-	var hidden *remask.Watch
 	if s.Engine() != sandbox.EngineLandlock { // which has none
-		hidden = s.watchMasks(walls, b)
+		up.watchMasks(s.Decision)
 	}
-	defer func() { s.AddNotes(hidden.Close()...) }()
 	desk := s.answerOutside(up, group.Dirs(), r)
 	defer desk.Close()
 	up.desk.Store(desk)
-	n.AnswersTo(desk)
+	up.network.AnswersTo(desk)
 	s.clipboard.AnswersTo(desk)
 	s.Keyring.Attach(desk)
 	s.desktop.Attach(walls, desk)
 	if b != nil {
 		desk.SetGate(up.still.hold)
-		b.keeper.AnswersTo(desk)
-		b.judge.Tell(s.tellsListed(desk, r.Workspace))
+		b.recorder.AnswersTo(desk)
+		b.judge.Tell(tellsListed(s.Decision, desk, r.Workspace))
 	}
-	ctx, cancel := s.deadline()
+	ctx, cancel := deadline(s.Policy.Resources.Timeout)
 	defer cancel()
-	timedOut := context.AfterFunc(ctx, func() { s.endByClock(up) })
-	server := &insideServer{walls: walls, callbacksTo: s.Callbacks(), openerLed: s.OpenerLed, record: s.recorder(r), mark: b.mark, clipboard: s.clipboard, keyring: s.Keyring, expired: desk.Expired}
-	server.opener, server.openEnv = s.Opener()
-	server.virtual = s.virtualCommands(filepath.Base(s.Place.Project), r, server.record, desk)
-	server.virtual.bell = terminalBell()
-	if err := serveInside(walls.TakeAPI(), server); err != nil {
+	timedOut := context.AfterFunc(ctx, up.endByClock)
+	if err := answerInside(s, up, desk, r, b.mark); err != nil {
 		walls.Kill()
 		return err
 	}
-	up.host.answersTo(desk, server)
 	exit, err := walls.Wait(sandbox.FirstCommand)
 	desk.Close() // before the stage is gone: it thaws what is frozen
 	expired := !timedOut()
-	up.host.close()
-	walls.Close()
-	n.Close()
-	s.desktop.Close()
-	s.Keyring.Close()
-	server.close()
 	if err != nil {
 		return fmt.Errorf("waiting for the command: %w", err)
 	}
@@ -330,19 +343,19 @@ func (s *Session) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) er
 	return nil
 }
 
-func (s *Session) deadline() (context.Context, context.CancelFunc) {
-	if limit := s.Policy.Resources.Timeout; limit > 0 {
+func deadline(limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit > 0 {
 		return context.WithTimeout(context.Background(), limit)
 	}
 	return context.WithCancel(context.Background())
 }
 
 // endByClock asks the command to end, and after the grace makes it.
-func (s *Session) endByClock(up *raised) {
-	_ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGTERM)
-	_ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGCONT)
-	up.letEnd()
-	time.AfterFunc(stopGrace, func() { _ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGKILL) })
+func (u *raised) endByClock() {
+	_ = u.walls.Signal(sandbox.FirstCommand, syscall.SIGTERM)
+	_ = u.walls.Signal(sandbox.FirstCommand, syscall.SIGCONT)
+	u.letEnd()
+	time.AfterFunc(stopGrace, func() { _ = u.walls.Signal(sandbox.FirstCommand, syscall.SIGKILL) })
 }
 
 func (s *Session) ended(r *api.Result, e sandbox.Exit, timedOut bool) {
@@ -367,8 +380,8 @@ func (s *Session) recorder(r *api.Result) func(api.Link, *api.Denial) {
 		mu.Lock()
 		defer mu.Unlock()
 		if d != nil {
-			if refused++; refused <= told.MaxDenials {
-				d.Subject = d.Subject[:min(len(d.Subject), told.MaxSubject)]
+			if refused++; refused <= notices.MaxDenials {
+				d.Subject = d.Subject[:min(len(d.Subject), notices.MaxSubject)]
 				s.Deny(*d)
 			}
 			return
@@ -397,7 +410,7 @@ func (s *Session) conclude(r *api.Result) {
 		}
 	}
 	sweepGone(s)
-	r.Hidden = s.hiddenSecrets()
+	r.Hidden = s.made.hiddenSecrets(s.Decision)
 	if d := hiddenDenial(r, s.Place.Project); d.Code != "" && s.State != nil {
 		if err := s.State.LogDenial(d); err != nil {
 			s.Note("%v", err)
@@ -408,48 +421,6 @@ func (s *Session) conclude(r *api.Result) {
 
 // Changes looks for what the run left in the project.
 func (s *Session) Changes(r *api.Result) Changed { return changedSince(s.Place.Project, r.Started) }
-
-// sensitiveNow are the names to compare at the end: protected ones, and denied
-// names of the project, which may be links to what they hide.
-func (s *Session) sensitiveNow() map[string]string {
-	if s.AsIs() {
-		return nil // nobody's names but the policy's
-	}
-	paths, own := protectednames.Sensitive(&s.Place, s.History()), s.OwnDirs() // these are made and removed by ourselves
-	for _, t := range s.Guarded.Named {
-		if t.Path != "" {
-			paths = append(paths, t.Path)
-		}
-	}
-	for _, r := range s.Policy.Rules {
-		if r.Access == policy.Deny && r.Path != "" && pathname.Within(r.Path, s.Place.Project) && !slices.Contains(own, r.Path) {
-			paths = append(paths, r.Path)
-		}
-	}
-	return protectednames.Present(paths)
-}
-
-// bornInside lists sensitive names that a run has created, turned into something else,
-// or removed although they were to stay: mounts can protect only what exists, and no link.
-func (s *Session) bornInside(before map[string]string) []string {
-	var born []string
-	after := s.sensitiveNow()
-	for path, kind := range after {
-		if was, there := before[path]; was != kind && (there || s.expected == nil || !s.expected(path)) {
-			born = append(born, path)
-		}
-	}
-	for path := range before {
-		if _, still := after[path]; !still && (s.removable == nil || !s.removable(path)) {
-			born = append(born, path)
-		}
-	}
-	for i := range born {
-		born[i] = strings.TrimPrefix(born[i], s.Place.Project+"/")
-	}
-	slices.Sort(born)
-	return born
-}
 
 func newID() string {
 	var b [4]byte

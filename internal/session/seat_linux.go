@@ -5,31 +5,10 @@ import (
 	"errors"
 
 	"carrel/internal/api"
+	"carrel/internal/clipboard"
 	"carrel/internal/gui"
 	"carrel/internal/supervisor"
 )
-
-// seat is that of a workspace that stays.
-func (d *desk) seat() *gui.Seat {
-	return &gui.Seat{Desktop: d.p.desktop, Clipboard: d.p.clipboard, Name: d.req.Name, Server: d.server, Apps: d.appsByLabel, Label: func(name string) (uint64, error) {
-		a, err := d.find(name)
-		if err != nil {
-			return 0, err
-		}
-		return a.label, nil
-	}}
-}
-
-// appsByLabel are the ids of the apps that run.
-func (d *desk) appsByLabel() map[uint64]string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	out := make(map[uint64]string, len(d.apps))
-	for _, a := range d.apps {
-		out[a.label] = a.info.ID
-	}
-	return out
-}
 
 // runSeat is that of a workspace that is one command's: there are no apps in it.
 type runSeat struct {
@@ -38,11 +17,11 @@ type runSeat struct {
 }
 
 // seatOfRun makes one, nil without a virtual display.
-func (s *Session) seatOfRun(id string) *runSeat {
-	if s.desktop == nil {
+func seatOfRun(desktop *gui.Desktop, clip *clipboard.Clipboard, id string) *runSeat {
+	if desktop == nil {
 		return nil
 	}
-	return &runSeat{ready: make(chan struct{}), Seat: gui.Seat{Desktop: s.desktop, Clipboard: s.clipboard, Name: id, Apps: func() map[uint64]string { return nil },
+	return &runSeat{ready: make(chan struct{}), Seat: gui.Seat{Desktop: desktop, Clipboard: clip, Name: id, Apps: func() map[uint64]string { return nil },
 		Label: func(name string) (uint64, error) {
 			return 0, api.Refused(api.CodeNoApp, api.OpDesktopSee, name, "this workspace is one command's, and has no apps", "`carrel start NAME` makes one that has")
 		}}}

@@ -1,11 +1,12 @@
-// Package session runs what package decide has decided, from the first process to the
-// result: it starts the walls and what works for them outside (broker, network, desktop,
-// clipboard, credentials, host commands), answers as the supervisor, and ends all of it.
+// Package session runs what package decide has decided, from the first process to the result: it
+// starts the walls and what works for them outside (broker, network, desktop, clipboard,
+// credentials, host commands). It answers as the supervisor, and ends all of it.
 //
 // A [Session] is either one command ([Session.Start]) or a workspace that stays
-// ([Session.Serve]) with its apps and terminals. Everything that comes from inside the walls
-// is untrusted here: its bytes are bounded, parsed once, and escaped before a terminal shows
-// them. Surfaces import this package; it imports none.
+// ([Session.Serve], the files desk_*.go) with its apps and terminals. For both raise starts the
+// parts and takeDown ends them, each in the order of its lines: see run_linux.go. Everything
+// that comes from inside the walls is untrusted here: its bytes are bounded, parsed once, and
+// escaped before a terminal shows them. Surfaces import this package; it imports none.
 package session
 
 import (
@@ -22,13 +23,12 @@ import (
 type Session struct {
 	*decide.Decision
 
-	early               *sandbox.Stage // started ahead; nil when there is none
-	relay               *tty.Relay     // of a run with keys that are seen; nil without
-	desktop             *gui.Desktop   // the virtual display; nil without
-	clipboard           *clipboard.Clipboard
-	lentBroker          *brokered              // of walls for host commands: its history is written to; nil for all others
-	expected, removable func(path string) bool // of a broker that has ended: a protected name may be new, or gone
-	hiddenSince         []string               // of the same: secrets that came
-	interrupted         []uint64               // steps that an earlier run left open
-	kept                []steps.Segment
+	early       *sandbox.Stage // started ahead; nil when there is none
+	relay       *tty.Relay     // of a run with keys that are seen; nil without
+	desktop     *gui.Desktop   // the virtual display; nil without
+	clipboard   *clipboard.Clipboard
+	lentBroker  *brokered // of walls for host commands: its history is written to; nil for all others
+	made        madeNames
+	interrupted []uint64 // steps that an earlier run left open
+	kept        []steps.Segment
 }

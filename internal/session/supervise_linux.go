@@ -12,8 +12,11 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/decide"
+	"carrel/internal/machine"
 	"carrel/internal/notify"
+	"carrel/internal/processes"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
@@ -28,27 +31,56 @@ const killGrace = 2 * time.Second
 // its control groups. Where nobody can reach it the run goes on, with a note.
 func (s *Session) answerOutside(up *raised, groups []string, r *api.Result) *supervisor.Server {
 	walls, stage := up.walls, up.walls.PID()
-	freezer, err := supervisor.NewFreezer(stage, groups)
+	freezer, err := up.freezer(groups)
 	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // those: it has ended already
 		s.Note("this workspace cannot be paused: %v", err)
 	}
-	if err == nil {
-		up.still.add(freezer, nil)
-		freezer = up.still
-	}
-	seat := s.seatOfRun(r.Workspace)
-	config := supervisor.Config{
-		ID: r.Workspace, Project: s.Place.Project, Argv: s.Request.Argv, Persona: string(s.Policy.Persona), Backend: s.BackendTold(), Started: r.Started,
-		Dirs: decide.SupervisorDirs(s.Getenv), Freezer: freezer, Agent: s.knownAgent, Stop: stopper(walls, stage),
-		Published: s.PublishedPorts(), Hosts: up.hosts(), Watch: s.desktop.Watch(), Clipboard: s.clipboard.Carry,
-		Ceiling: s.CeilingTold(), Expiry: s.Expiry(), Held: s.CeilingRefuses, Denied: s.outOfTime, ProjectPaused: pauseOf(s),
-		Waits: s.notifier(filepath.Base(s.Place.Project)).Tell,
-	}
-	if seat != nil {
-		config.Desktop = seat
-	}
-	server, err := supervisor.Serve(config)
+	seat := seatOfRun(s.desktop, s.clipboard, r.Workspace)
+	server := serveOutside(s, r, func(c *supervisor.Config) {
+		c.Freezer, c.Stop, c.Published, c.Hosts = freezer, stopper(walls, stage, up.machine), s.PublishedPorts(), up.hosts()
+		c.Watch, c.Clipboard = s.desktop.Watch(), s.clipboard.Carry
+		if seat != nil {
+			c.Desktop = seat
+		}
+	})
 	seat.answersTo(server)
+	return server
+}
+
+// freezer makes what all of a workspace stands still by.
+func (u *raised) freezer(groups []string) (supervisor.Freezer, error) {
+	if u.machine != nil {
+		return u.still, nil
+	}
+	own, err := supervisor.NewFreezer(u.walls.PID(), groups)
+	if err != nil {
+		return nil, err
+	}
+	u.still.add(own, nil)
+	return u.still, nil
+}
+
+// takeMembers makes what finds the processes inside, until the function is called.
+func (u *raised) takeMembers() func() {
+	if u.machine != nil {
+		u.members = u.machine
+		return func() {}
+	}
+	own := processes.NewNamespace(u.walls.PID(), u.walls.Procfs)
+	u.walls.Procfs, u.members = nil, own
+	return own.Close
+}
+
+// serveOutside begins to answer for a command, with what the caller adds.
+func serveOutside(s *Session, r *api.Result, add func(*supervisor.Config)) *supervisor.Server {
+	config := supervisor.Config{
+		ID: r.Workspace, Project: s.Place.Project, Argv: s.Request.Argv, Persona: string(s.Policy.Persona),
+		Backend: string(s.Policy.Backend), Isolation: string(s.Policy.Backend.Isolation()), Started: r.Started,
+		Dirs: statedir.Registry(s.Getenv), Agent: knownAgent(s.Decision), Ceiling: s.CeilingNotice(), Expiry: s.Expiry(), Held: s.CeilingRefuses,
+		Denied: s.outOfTime, ProjectPaused: pauseOf(s), Waits: s.notifier(filepath.Base(s.Place.Project)).Tell,
+	}
+	add(&config)
+	server, err := supervisor.Serve(config)
 	if err != nil {
 		s.Note("`carrel ps`, `pause` and `stop` cannot reach this workspace, and nothing can be approved: %v", err)
 	}
@@ -76,7 +108,7 @@ func (s *Session) notifier(name string) *notify.Notifier {
 // stopper asks the command to end, then makes it, then ends the stage and with
 // it everything inside. The pidfd is taken now, while the number is the
 // stage's; a workspace that is gone by then is not hurt any more.
-func stopper(walls *sandbox.Walls, stage int) func() {
+func stopper(walls *sandbox.Walls, stage int, m *machine.Run) func() {
 	pidfd, err := unix.PidfdOpen(stage, 0)
 	return func() {
 		_ = walls.Signal(sandbox.FirstCommand, syscall.SIGTERM)
@@ -84,15 +116,19 @@ func stopper(walls *sandbox.Walls, stage int) func() {
 		time.Sleep(stopGrace)
 		_ = walls.Signal(sandbox.FirstCommand, syscall.SIGKILL)
 		time.Sleep(killGrace)
-		if err == nil {
+		if m != nil {
+			m.End()
+		} else if err == nil {
 			_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 		}
 	}
 }
 
-// knownAgent names the agent that a process outside is, "" for none.
-func (s *Session) knownAgent(proc supervisor.Process) string {
-	return agents.Running(proc.Name, proc.Exe, proc.Argv, s.Place.Home, s.Getenv("PATH"))
+// knownAgent gives what names the agent that a process outside is, "" for none.
+func knownAgent(d *decide.Decision) func(supervisor.Process) string {
+	return func(proc supervisor.Process) string {
+		return agents.Running(proc.Name, proc.Exe, proc.Argv, d.Place.Home, d.Getenv("PATH"))
+	}
 }
 
 // stopGrace is how long a command has to end after a request to end.

@@ -13,6 +13,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/auditor"
 	"carrel/internal/ceilings"
+	"carrel/internal/decide"
 	"carrel/internal/inside"
 	"carrel/internal/notify"
 	"carrel/internal/policy"
@@ -52,20 +53,20 @@ type virtual struct {
 }
 
 // virtualCommands makes what a workspace's built-in commands reach. server hears of it.
-func (s *Session) virtualCommands(name string, r *api.Result, record func(api.Link, *api.Denial), server *supervisor.Server) *virtual {
+func virtualCommands(d *decide.Decision, name string, r *api.Result, record func(api.Link, *api.Denial), server *supervisor.Server) *virtual {
 	v := &virtual{
 		off:  make(map[policy.Dimension]policy.Reason),
-		host: sound.This(s.Getenv, s.PulseCookie), play: sound.Play, messenger: notify.NewMessenger(name, notify.Address(s.Getenv)),
-		record: record, tell: server.Emit, audit: s.Audit, result: r, refused: make(map[policy.Dimension]bool),
+		host: sound.This(d.Getenv, d.PulseCookie), play: sound.Play, messenger: notify.NewMessenger(name, notify.Address(d.Getenv)),
+		record: record, tell: server.Emit, audit: d.Audit, result: r, refused: make(map[policy.Dimension]bool),
 	}
-	if s.Policy.Sound != policy.SwitchOn {
-		v.off[policy.DimSound] = s.Reason(policy.DimSound)
+	if d.Policy.Sound != policy.SwitchOn {
+		v.off[policy.DimSound] = d.Reason(policy.DimSound)
 	}
-	if s.Policy.Notify != policy.SwitchOn {
-		v.off[policy.DimNotify] = s.Reason(policy.DimNotify)
+	if d.Policy.Notify != policy.SwitchOn {
+		v.off[policy.DimNotify] = d.Reason(policy.DimNotify)
 	}
-	if s.Policy.OpenURLs == policy.LinksNone {
-		v.off[policy.DimLinks] = s.Reason(policy.DimLinks)
+	if d.Policy.OpenURLs == policy.LinksNone {
+		v.off[policy.DimLinks] = d.Reason(policy.DimLinks)
 	}
 	return v
 }

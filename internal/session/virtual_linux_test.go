@@ -58,14 +58,14 @@ func TestVirtualRefused(t *testing.T) {
 	}
 }
 
-// TestOpenerLedSince: a link is not opened by what programs inside could choose by now,
+// TestOpenerWritableSince: a link is not opened by what programs inside could choose by now,
 // and those who send links do not have that looked for more often than links are opened.
-func TestOpenerLedSince(t *testing.T) {
+func TestOpenerWritableSince(t *testing.T) {
 	s, _, _ := virtualServer()
 	s.virtual.audit = nil
 	looks, at := 0, "/home/u/.config/mimeapps.list"
 	s.opener, s.record = "/bin/true", func(api.Link, *api.Denial) {}
-	s.openerLed = func() string { looks++; return at }
+	s.openerWritable = func() string { looks++; return at }
 	for range 50 {
 		if r := s.open([]byte("https://example.com/")); r.OK {
 			t.Fatalf("%+v", r)

@@ -8,11 +8,10 @@
 // are parsed to find places and edited as text: what is not edited stays byte for
 // byte. [File] replaces a file at once, if it still is what was read.
 //
-// Taking out gives back the very bytes from before putting in, without a record
-// of them. Where it could go either way, what we write says what was there: a
-// list or object that we add to and that was empty gets our text directly behind
-// its bracket, one that we make has white space there. In TOML each of our blocks
-// follows one blank line, but not at the top of a file that we made.
+// Taking out gives back the very bytes from before putting in, without a record of them. Where
+// it could go either way, what we write says what was there: a list or object that was empty
+// gets our text directly behind its bracket. One that we make has white space there. In TOML
+// each of our blocks follows one blank line, but not at the top of a file that we made.
 //
 // # Limits
 //

@@ -31,7 +31,8 @@ func roundTrip(t interface{ Fatalf(string, ...any) }, before []byte) bool {
 		t.Fatalf("put into %q:\n%q\n%v", before, text, err)
 	}
 	list := d.Tree()["permissions"].(map[string]any)["deny"].([]any)
-	if n := len(list); list[n-2] != "Bash" || list[n-1] != "Edit" || d.Tree()["servers"].(map[string]any)["ours"].(map[string]any)["on"] != true {
+	if n := len(list); list[n-2] != "Bash" || list[n-1] != "Edit" ||
+		d.Tree()["servers"].(map[string]any)["ours"].(map[string]any)["on"] != true {
 		t.Fatalf("put into %q:\n%q", before, text)
 	}
 	for _, cut := range []func(*JSON) []byte{
@@ -77,7 +78,8 @@ func draw(t *rapid.T) string {
 	permissions := drawList(t, "{", "}", some(named("deny", deny), named("allow", "[]")))
 	servers := drawList(t, "{", "}", some(named("mine", "{}")))
 	return rapid.SampledFrom([]string{"", BOM}).Draw(t, "mark") + gap(t) +
-		drawList(t, "{", "}", rapid.Permutation(some(named("permissions", permissions), named("servers", servers), named("model", `"m"`))).Draw(t, "order")) + gap(t)
+		drawList(t, "{", "}", rapid.Permutation(some(named("permissions", permissions), named("servers", servers), named("model",
+			`"m"`))).Draw(t, "order")) + gap(t)
 }
 
 // TestPropertyRoundTrip: what is put in goes again without a trace.
@@ -91,13 +93,53 @@ func TestPropertyRoundTrip(t *testing.T) {
 }
 
 func FuzzRoundTrip(f *testing.F) {
-	for _, seed := range []string{"{}", "{ }", "{\n}", "{\"permissions\":{\"deny\":[]}}", "{\n\t\"servers\": {\n\t}, // c\n}\n", "{\"permissions\":{\"deny\":[\"Bash\" /*x*/ , ]}}", BOM + "{}//"} {
+	for _, seed := range []string{"{}", "{ }", "{\n}", "{\"permissions\":{\"deny\":[]}}", "{\n\t\"servers\": {\n\t}, // c\n}\n",
+		"{\"permissions\":{\"deny\":[\"Bash\" /*x*/ , ]}}", BOM + "{}//"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) { roundTrip(t, append([]byte{}, text...)) })
 }
 
 // TestThousands: what others have is looked at and not touched.
+// TestLastLineIsAComment: a comment in the last line needs no end of the line, as for the agents that
+// read such files, and stays.
+func TestLastLineIsAComment(t *testing.T) {
+	for _, text := range []string{`{"a": 1} // the end`, "{} //", "{\n  \"a\": [1], // one\n}\n// the end", "{} /* x */ // x"} {
+		if !roundTrip(t, []byte(text)) {
+			t.Errorf("%q cannot be edited", text)
+		}
+		d, err := ParseJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line := 1 + strings.Count(text[:strings.Index(text, "/")], "\n"); d.Extra() != line {
+			t.Errorf("%q: the first comment is in line %d, want %d", text, d.Extra(), line)
+		}
+	}
+	for _, text := range []string{"// only", "{ // x", `{"a": 1 //`} {
+		if _, err := ParseJSON([]byte(text)); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
+}
+
+// TestEditsHaveAPath: an edit without a path is an error, whether there is a file or not.
+func TestEditsHaveAPath(t *testing.T) {
+	for _, text := range [][]byte{nil, []byte("{}"), []byte(`{"a": []}`)} {
+		d, err := ParseJSON(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, put := range map[string]func([]string, Value) ([]byte, error){"Add": d.Add, "Append": d.Append} {
+			for _, path := range [][]string{nil, {}} {
+				if out, err := put(path, "x"); err == nil || out != nil || err.Error() != "an edit without a path" {
+					t.Errorf("%s to %q: %q, %v", name, text, out, err)
+				}
+			}
+		}
+	}
+}
+
 func TestThousands(t *testing.T) {
 	var items []string
 	for range 20000 {

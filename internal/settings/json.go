@@ -33,7 +33,7 @@ func ParseJSON(text []byte) (*JSON, error) {
 	if at := tooDeep(d.text); at >= 0 {
 		return nil, ProblemAt(d.text, at, "nested more than %d deep", maxDepth)
 	}
-	v, err := hujson.Parse(d.text)
+	v, err := hujson.Parse(lined(d.text))
 	if err != nil {
 		return nil, d.syntax(err)
 	}
@@ -42,7 +42,7 @@ func ParseJSON(text []byte) (*JSON, error) {
 		return nil, ProblemAt(d.text, v.StartOffset, "want an object {...} as settings")
 	}
 	d.root, d.standard = root, v.IsStandard()
-	plain, err := hujson.Standardize(bytes.Clone(d.text)) // it writes into what it is given
+	plain, err := hujson.Standardize(lined(d.text))
 	if err != nil {
 		return nil, d.syntax(err)
 	}
@@ -52,6 +52,16 @@ func ParseJSON(text []byte) (*JSON, error) {
 		return nil, ProblemAt(d.text, int(decoder.InputOffset()), "%v", err)
 	}
 	return d, nil
+}
+
+// lined is a copy of a text for the parser, which writes into what it is given. It takes no comment
+// in a last line without an end, so such a line gets one.
+func lined(text []byte) []byte {
+	out := bytes.Clone(text)
+	if last := text[lineStart(text, len(text)):]; bytes.Contains(last, []byte("//")) {
+		out = append(out, '\n')
+	}
+	return out
 }
 
 // Tree is all of it, decoded; numbers are json.Number.
@@ -66,7 +76,7 @@ func (d *JSON) Extra() int {
 	if d.standard {
 		return 0
 	}
-	plain, err := hujson.Standardize(bytes.Clone(d.text))
+	plain, err := hujson.Standardize(lined(d.text))
 	if err != nil {
 		return 1
 	}

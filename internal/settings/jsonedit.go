@@ -23,7 +23,7 @@ func (d *JSON) Add(path []string, value Value) ([]byte, error) {
 // name gets; element goes into the list there, if there is one.
 func (d *JSON) put(path []string, element Value, last func(writer, string) string) ([]byte, error) {
 	rest := func(w writer, path []string) func(base string) string { return w.nested(path, last) }
-	if d.absent {
+	if d.absent && len(path) > 0 {
 		w := writer{nl: "\n", unit: "  "}
 		return []byte(w.around("", "{", "}", rest(w, path)) + "\n"), nil
 	}

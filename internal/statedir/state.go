@@ -1,8 +1,8 @@
 // Package statedir knows where the durable files of each project lie in the user's state
-// directory, $XDG_STATE_HOME/carrel, 0700, and keeps the logs of refusals, links and
-// connections there. It remembers where histories have been and when a project was used
-// last, says what is kept of each project, and removes it: of one, of all, or of those whose
-// directory has been gone for long. What is in a history is package history's; whether a place is safe for one is
+// directory, $XDG_STATE_HOME/carrel, 0700. It keeps the logs of refusals, links and connections
+// there. It remembers where histories have been and when a project was used last, says what is
+// kept of each project, and removes it: of one, of all, or of those whose directory has been
+// gone for long. What is in a history is package history's; whether a place is safe for one is
 // decided by package decide.
 package statedir
 
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"carrel/internal/api"
 	"carrel/internal/hostfile"
@@ -51,6 +52,12 @@ const logLimit = 8 << 20
 // XDG base directory specification says, and a home that does not exist is not
 // ours to make.
 func Path(getenv func(string) string) string { return registry.State(getenv) }
+
+// Registry gives the places in which running workspaces are found. A command must neither see nor
+// write them.
+func Registry(getenv func(string) string) []string {
+	return registry.Dirs(getenv("XDG_RUNTIME_DIR"), Path(getenv))
+}
 
 // ErrNone means that nothing durable can be kept.
 var ErrNone = errors.New("no state directory: neither XDG_STATE_HOME nor HOME is the absolute path of one")
@@ -114,10 +121,9 @@ func (s *Dir) Has(name string) bool {
 	return err == nil
 }
 
-// IsProjectID says whether a name is one that projectID gives.
+// IsProjectID says whether a name is one that [ProjectID] gives.
 func IsProjectID(name string) bool {
-	sum, err := hex.DecodeString(name)
-	return err == nil && len(sum) == projectBytes
+	return len(name) == hex.EncodedLen(projectBytes) && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 // LogDenial adds a refusal to its log.
@@ -137,8 +143,8 @@ func (s *Dir) append(name string, v any) error {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	path := filepath.Join(s.path, name)
-	if st, err := os.Stat(path); err == nil && st.Size() > logLimit {
-		_ = os.Rename(path, path+".1") // two at once: the second finds a small file or none
+	if isFull(path) {
+		turnOver(path)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|hostfile.NoFollow, 0o600)
 	if err != nil {
@@ -149,6 +155,24 @@ func (s *Dir) append(name string, v any) error {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
+}
+
+func isFull(log string) bool {
+	st, err := os.Stat(log)
+	return err == nil && st.Size() > logLimit
+}
+
+// turnOver makes a full log the older part. Of several processes one does it: the next would
+// put the new log in the place of the older part.
+func turnOver(log string) {
+	unlock, err := hostfile.Lock(log, 0)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	if isFull(log) {
+		_ = os.Rename(log, log+".1")
+	}
 }
 
 // At gives the state directory at a path without making or checking it.

@@ -132,42 +132,10 @@ func DieBy(sig syscall.Signal) {
 	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 	runtime.LockOSThread()
 	// Package signal would give the runtime's own handler back, which prints a
-	// crash of ours. The kernel's struct: handler, flags, restorer, mask.
-	var defaultAction struct{ handler, flags, restorer, mask uintptr }
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&defaultAction)), 0, 8, 0, 0)
+	// crash of ours.
+	_ = Default(sig)
 	var none uint64
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
 	_ = syscall.Kill(os.Getpid(), sig)
 	time.Sleep(100 * time.Millisecond)
-}
-
-// startPatience is how long a signal waits for a command to have started.
-const startPatience = time.Second
-
-// PassOn hands signals on to a command of another supervisor's. One that comes before
-// that is known to have started waits for it, as the command may run already, and where
-// no answer comes it is this process's own.
-func (r *Signals) PassOn(started <-chan func(syscall.Signal) error) {
-	go func() {
-		var pass func(syscall.Signal) error
-		for {
-			select {
-			case s := <-r.in:
-				if pass == nil {
-					select {
-					case pass = <-started:
-					case <-r.done:
-						return
-					case <-time.After(startPatience):
-						DieBy(s.(syscall.Signal))
-					}
-				}
-				if pass(s.(syscall.Signal)) != nil {
-					return
-				}
-			case <-r.done:
-				return
-			}
-		}
-	}()
 }

@@ -32,9 +32,11 @@ type Streams struct {
 // inputRelay feeds a file into a pipe. It never takes more from the file than
 // the pipe holds, so that what the command left unread can be given back.
 type inputRelay struct {
-	file *os.File
-	read *os.File // our copy of the command's end, to count what is left
-	done chan struct{}
+	file  *os.File
+	read  *os.File // our copy of the command's end
+	start int64    // place of the file at the start
+	moved int64    // bytes from the file into the pipe; to be read when it is done
+	done  chan struct{}
 
 	endless bool // it may wait for somebody who types, or for another program
 }
@@ -119,6 +121,7 @@ func (s *Streams) relay(i int, f *os.File, endless bool) error {
 	if i == 0 || flags&syscall.O_ACCMODE == syscall.O_RDONLY {
 		s.Files[i] = r
 		s.input = &inputRelay{file: f, read: r, done: make(chan struct{}), endless: endless}
+		s.input.start, _ = f.Seek(0, io.SeekCurrent)
 		go s.input.run(w)
 		return nil
 	}
@@ -184,11 +187,34 @@ func (r *inputRelay) run(w *os.File) {
 		switch {
 		case err == syscall.EINTR:
 		case err == syscall.EINVAL: // a file system without splice
-			_, _ = io.Copy(struct{ io.Writer }{w}, struct{ io.Reader }{r.file})
+			n, _ := io.Copy(struct{ io.Writer }{w}, struct{ io.Reader }{r.file})
+			r.moved += n
 			return
 		case err != nil || n == 0:
 			return
 		}
+		r.moved += n
+	}
+}
+
+// finish ends the relay. What the command left in the pipe is given back to a file, whose place
+// is set once the copying has ended: a copy that fails sets it as well. A writing end keeps the
+// pipe to be counted.
+func (r *inputRelay) finish() {
+	pipe, err := syscall.Open(fmt.Sprintf("/proc/self/fd/%d", r.read.Fd()), syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+	r.read.Close()
+	if err == nil {
+		defer syscall.Close(pipe)
+	}
+	if r.endless {
+		return
+	}
+	<-r.done
+	if err != nil {
+		return
+	}
+	if left, err := ioctlNumber(uintptr(pipe), waiting); err == nil && left > 0 {
+		_, _ = r.file.Seek(r.start+r.moved-int64(left), io.SeekStart)
 	}
 }
 
@@ -203,14 +229,7 @@ func (s *Streams) Started() {
 // back what it did not read. It is called when nothing inside is alive.
 func (s *Streams) Finish() error {
 	if s.input != nil {
-		left, err := ioctlNumber(s.input.read.Fd(), waiting)
-		if err == nil && left > 0 {
-			_, _ = s.input.file.Seek(int64(-left), io.SeekCurrent)
-		}
-		s.input.read.Close()
-		if !s.input.endless {
-			<-s.input.done
-		}
+		s.input.finish()
 	}
 	if !s.left {
 		s.output.Wait()
@@ -223,6 +242,9 @@ func (s *Streams) Finish() error {
 // Settle waits until what a command has written that has ended is where it belongs.
 // What it left behind in the background may hold its pipes, and write on.
 func (s *Streams) Settle() {
+	if len(s.outside) == 0 {
+		return
+	}
 	done := make(chan struct{})
 	go func() { s.output.Wait(); close(done) }()
 	for quiet := 0; quiet < settled; {

@@ -129,7 +129,7 @@ func TestInside(t *testing.T) {
 			}
 		}
 	}
-	if s.queue.len() != 1 || s.pausing.state() != api.StateRunning {
+	if s.queue.len() != 1 || s.pauser.state() != api.StateRunning {
 		t.Error("it did something")
 	}
 	if got := said(t, client(e.dir, api.OpDeny, id)); got != "ok" {

@@ -97,7 +97,7 @@ func (a answerer) carriedOut(ctx context.Context, conn net.Conn, who caller, req
 func (a answerer) answerInside(conn net.Conn, who caller, req api.Request) {
 	reply := refusal(api.CodeInside, req.Op, req.Op, "a process inside walls or a container may only ask for the status", "do it outside, in the namespaces that carrel was started in")
 	if req.Op == api.OpStatus {
-		reply = api.Reply{OK: true, Status: &api.WorkspaceStatus{ID: a.of.cfg.ID, State: a.of.pausing.state()}}
+		reply = api.Reply{OK: true, Status: &api.WorkspaceStatus{ID: a.of.cfg.ID, State: a.of.pauser.state()}}
 	} else {
 		a.of.cfg.noteRequest(who, &req, reply.Error)
 	}
@@ -105,8 +105,8 @@ func (a answerer) answerInside(conn net.Conn, who caller, req api.Request) {
 }
 
 func (s *Server) status() *api.WorkspaceStatus {
-	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.pausing.state(), Project: s.cfg.Project, Argv: BoundArgv(s.cfg.Argv, maxArgv),
-		Persona: s.cfg.Persona, Backend: s.cfg.Backend, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published, Ceiling: s.ceiling()}
+	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.pauser.state(), Project: s.cfg.Project, Argv: BoundArgv(s.cfg.Argv, maxArgv),
+		Persona: s.cfg.Persona, Backend: s.cfg.Backend, Isolation: s.cfg.Isolation, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published, Ceiling: s.ceiling()}
 	if s.door != nil {
 		st.PID = s.door.pid
 	}
@@ -148,8 +148,8 @@ func (a answerer) pauseOrResume(ctx context.Context, who caller, req api.Request
 	}
 	ctx, cancel := context.WithTimeout(ctx, workDeadline)
 	defer cancel()
-	a.of.pausing.wanted.Store(op == api.OpPause)
-	if err := a.of.pausing.change(ctx, op == api.OpPause); err != nil {
+	a.of.pauser.wanted.Store(op == api.OpPause)
+	if err := a.of.pauser.change(ctx, op == api.OpPause); err != nil {
 		code := api.CodeNotPaused
 		if err == errBusy {
 			code = api.CodeBusy
@@ -237,7 +237,7 @@ func (a answerer) hosts(who caller, req api.Request) api.Reply {
 func (a answerer) clipboard(ctx context.Context, conn net.Conn, who caller, req api.Request) api.Reply {
 	if why := who.human(a.of.cfg.Agent); why != nil {
 		why.Operation, why.Message = req.Op, "only a person at a terminal may carry a clipboard: "+why.Subject
-		why.Rule, why.Hint = "the clipboard needs the human channel", "type `carrel clipboard` yourself, in a terminal of your own outside the workspace"
+		why.Rule, why.Hint = "the clipboard needs the human channel", "type `carrel desktop clipboard` yourself, in a terminal of your own outside the workspace"
 		return api.Reply{Error: why}
 	}
 	if a.of.cfg.Desk != nil && req.Op == api.OpClipboardSend {

@@ -14,14 +14,19 @@ import (
 	"carrel/internal/registry"
 )
 
-// Call sends a request that has one reply. A refusal is an *api.Denial.
+// Call sends a request that has one reply. A refusal is an *api.Denial, and the reply that it
+// came with is given as well: it may say with which status a shell would tell it.
 func (e Entry) Call(ctx context.Context, req api.Request) (api.Reply, error) {
-	var last api.Reply
-	err := e.Stream(ctx, req, func(r api.Reply) error {
-		last = r
-		return nil
-	})
-	return last, err
+	c, err := e.Open(ctx, req)
+	if err != nil {
+		return api.Reply{}, err
+	}
+	defer c.Close()
+	for {
+		if r, _, err := c.Next(); err != nil || !r.More {
+			return r, err
+		}
+	}
 }
 
 // Apps lists what has been started in a workspace that stays.

@@ -54,7 +54,7 @@ func (c *control) set(now api.Control) {
 // Control is what holds now.
 func (s *Server) Control() api.Control { return s.control.get() }
 
-// control changes the mode for a caller.
+// setControl changes the mode for a caller.
 func (s *Server) setControl(ctx context.Context, who caller, req api.Request) api.Reply {
 	to, known := tightness(req.Mode)
 	if !known {
@@ -120,8 +120,8 @@ func (s *Server) carryOut(ctx context.Context, was, next api.Control) error {
 		s.setMode(next)
 		var frozen error
 		if next.Mode == api.ControlPaused {
-			s.pausing.wanted.Store(true)
-			if frozen = s.pausing.change(ctx, true); frozen != nil {
+			s.pauser.wanted.Store(true)
+			if frozen = s.pauser.change(ctx, true); frozen != nil {
 				frozen = fmt.Errorf("requests are refused from now on, but not every process could be frozen: %w", frozen)
 			}
 		}
@@ -135,8 +135,8 @@ func (s *Server) carryOut(ctx context.Context, was, next api.Control) error {
 		return fmt.Errorf("it stays %s, as it could not be written down: %w", was.Mode, err)
 	}
 	if was.Mode == api.ControlPaused {
-		s.pausing.wanted.Store(false)
-		if err := s.pausing.change(ctx, false); err != nil {
+		s.pauser.wanted.Store(false)
+		if err := s.pauser.change(ctx, false); err != nil {
 			return fmt.Errorf("it stays paused: %w", err)
 		}
 	}

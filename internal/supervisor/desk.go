@@ -94,7 +94,7 @@ func (a answerer) answerDesk(ctx context.Context, conn net.Conn, who caller, req
 			return api.Reply{Error: why}
 		}
 	}
-	if a.of.pausing.stopping.Load() && does == acts {
+	if a.of.pauser.stopping.Load() && does == acts {
 		return refusal(api.CodeRequest, req.Op, a.of.cfg.Name, "the workspace is ending",
 			"`carrel start "+a.of.cfg.Name+"` makes it anew when it has ended")
 	}

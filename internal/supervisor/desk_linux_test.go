@@ -109,7 +109,7 @@ func TestControlOnlyTightens(t *testing.T) {
 func TestAPersonLoosens(t *testing.T) {
 	d, f := &table{}, &freezer{}
 	s := &Server{cfg: Config{Name: "desk", Desk: d, Keep: d.keep, Freezer: f, Agent: robot}, hub: newHub("x"), queue: newQueue("x", "", func(api.Event) {})}
-	s.pausing.init(f, s.hub)
+	s.pauser.init(f, s.hub)
 	person := caller{human: func(func(Process) string) *api.Denial { return nil }}
 	set := func(mode string) error {
 		if r := s.setControl(context.Background(), person, api.Request{Op: api.OpControl, Mode: mode}); r.Error != nil {

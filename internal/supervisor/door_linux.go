@@ -64,7 +64,8 @@ func open(c Config, answer func(context.Context, net.Conn, caller, api.Request))
 	if err != nil {
 		return nil, fmt.Errorf("looking at this process: %w", err)
 	}
-	m.ID, m.Name, m.Project, m.Argv, m.Persona, m.Backend, m.Started = c.ID, c.Name, c.Project, BoundArgv(c.Argv, maxArgv), c.Persona, c.Backend, c.Started
+	m.ID, m.Name, m.Project, m.Argv, m.Persona = c.ID, c.Name, c.Project, BoundArgv(c.Argv, maxArgv), c.Persona
+	m.Backend, m.Isolation, m.Started = c.Backend, c.Isolation, c.Started
 	why := errors.New("no place for the supervisor's socket")
 	for _, path := range c.Dirs {
 		d, err := openAt(path, m)

@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"carrel/internal/procfs"
+	"carrel/internal/seccomp"
+	"carrel/internal/seccomp/install"
 
 	"golang.org/x/sys/unix"
 )
@@ -316,14 +318,13 @@ func heldCall() {
 	listener := make(chan int)
 	go func() {
 		runtime.LockOSThread()
-		filter := []unix.SockFilter{{Code: 0x20}, {Code: 0x15, Jf: 1, K: unix.SYS_GETPPID}, {Code: 0x06, K: 0x7fc00000}, {Code: 0x06, K: 0x7fff0000}}
-		prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+		filter := []seccomp.Instruction{{Code: 0x20}, {Code: 0x15, Jf: 1, K: unix.SYS_GETPPID}, {Code: 0x06, K: 0x7fc00000}, {Code: 0x06, K: 0x7fff0000}}
 		_ = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-		fd, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, uintptr(unsafe.Pointer(&prog)))
-		if e != 0 {
+		fd, err := install.Filter(seccomp.Marshal(filter), true)
+		if err != nil {
 			os.Exit(3)
 		}
-		listener <- int(fd)
+		listener <- fd
 		_, _, _ = unix.Syscall(unix.SYS_GETPPID, 0, 0, 0)
 		os.Exit(7)
 	}()

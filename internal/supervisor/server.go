@@ -24,10 +24,11 @@ type Config struct {
 	Project string
 	Argv    []string
 	Persona string
-	Backend string // none: without walls; container: in one; "" for all others
 	Started time.Time
-	Dirs    []string // see [Dirs]; the first that can be used is
+	Dirs    []string // see registry.Dirs; the first that can be used is
 
+	// Backend is where the workspace runs, and Isolation what that gives.
+	Backend, Isolation string
 	// Freezer pauses; nil where that cannot be done.
 	Freezer Freezer
 	// Stop asks the workspace to end and sees to it that it does. It is called
@@ -96,7 +97,7 @@ type Server struct {
 	hub   *hub
 	door  *door // the listening end; nil when there is none
 
-	pausing  pausing
+	pauser   pauser
 	stopOnce sync.Once // Stop
 	endOnce  sync.Once // LetEnd
 	control  control
@@ -113,13 +114,13 @@ func Serve(c Config) (*Server, error) {
 		c.Agent = func(Process) string { return "" }
 	}
 	s := &Server{cfg: c, hub: newHub(c.ID), ended: make(chan struct{})}
-	s.pausing.init(c.Freezer, s.hub)
+	s.pauser.init(c.Freezer, s.hub)
 	s.project.of = s
 	s.hub.record, s.hub.seq = c.Record, c.First
 	s.control.set(c.Control)
 	s.queue = newQueue(c.ID, c.Project, s.hub.emit)
 	s.queue.noted, s.queue.waits = s.cfg.noteApproval, c.Waits
-	s.hub.emit(api.Event{Kind: api.EventStarted})
+	s.hub.emit(api.Event{Kind: api.EventStarted, Text: api.IsolationText(c.Isolation, c.Backend)})
 	var err error
 	if s.door, err = open(c, answerer{s}.answer); err != nil {
 		s.queue.close()
@@ -186,11 +187,11 @@ func (s *Server) SetGate(gate func(hold bool)) {
 	if s == nil {
 		return
 	}
-	s.pausing.setGate(gate)
+	s.pauser.setGate(gate)
 }
 
 // Paused says whether the workspace is paused.
-func (s *Server) Paused() bool { return s != nil && s.pausing.paused.Load() }
+func (s *Server) Paused() bool { return s != nil && s.pauser.paused.Load() }
 
 // Pause freezes the workspace until Resume is called as often: nobody else lets it go
 // on before but Stop.
@@ -198,7 +199,7 @@ func (s *Server) Pause(ctx context.Context) error {
 	if s == nil {
 		return errNoFreeze
 	}
-	return s.pausing.pause(ctx)
+	return s.pauser.pause(ctx)
 }
 
 // Resume lets it go on, unless a person has paused it meanwhile or before.
@@ -206,7 +207,7 @@ func (s *Server) Resume(ctx context.Context) error {
 	if s == nil {
 		return errNoFreeze
 	}
-	return s.pausing.resume(ctx)
+	return s.pauser.resume(ctx)
 }
 
 // Stop denies what waits and has the workspace end. It waits for nothing.
@@ -229,11 +230,11 @@ func (s *Server) LetEnd() {
 		return
 	}
 	s.endOnce.Do(func() {
-		s.pausing.stopping.Store(true)
+		s.pauser.stopping.Store(true)
 		go func() { // a command has to run to end in order
 			ctx, cancel := context.WithTimeout(context.Background(), workDeadline)
 			defer cancel()
-			_ = s.pausing.change(ctx, false)
+			_ = s.pauser.change(ctx, false)
 		}()
 		go s.queue.close()
 		go s.hub.emit(api.Event{Kind: api.EventStopping})
@@ -247,7 +248,7 @@ func (s *Server) Close() {
 		return
 	}
 	s.ending.Do(func() {
-		s.pausing.stopping.Store(true)
+		s.pauser.stopping.Store(true)
 		close(s.ended)
 		s.queue.close()
 		s.hub.emit(api.Event{Kind: api.EventEnded})
@@ -255,7 +256,7 @@ func (s *Server) Close() {
 		s.door.close()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = s.pausing.change(ctx, false)
+		_ = s.pauser.change(ctx, false)
 	})
 }
 

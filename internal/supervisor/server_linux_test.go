@@ -49,6 +49,24 @@ func (f *freezer) said() []string {
 	return slices.Clone(f.calls)
 }
 
+// TestIsolationIsTold: by the first event, the status and the manifest.
+func TestIsolationIsTold(t *testing.T) {
+	s, e, _ := serve(t, Config{Backend: "gvisor", Isolation: "kernel"})
+	var first string
+	err := e.Stream(context.Background(), api.Request{Op: api.OpEvents}, func(r api.Reply) error {
+		if r.Event != nil && r.Event.Kind == api.EventStarted {
+			first = r.Event.Text
+		}
+		return nil
+	})
+	if err != nil || first != "isolation kernel (backend gvisor)" {
+		t.Errorf("the event of the start: %q, %v", first, err)
+	}
+	if st, m := s.Status(), s.Manifest(); st.Backend != "gvisor" || st.Isolation != "kernel" || m.Backend != "gvisor" || m.Isolation != "kernel" {
+		t.Errorf("status %+v, manifest %+v", st, m)
+	}
+}
+
 func TestPauseAndResume(t *testing.T) {
 	f := &freezer{}
 	s, e, _ := serve(t, Config{Freezer: f})
@@ -237,7 +255,7 @@ func TestStandStill(t *testing.T) {
 	ctx := context.Background()
 	f := &freezer{}
 	s := &Server{cfg: Config{Freezer: f}, hub: newHub("x")}
-	s.pausing.init(f, s.hub)
+	s.pauser.init(f, s.hub)
 	want := func(when string, frozen bool) {
 		t.Helper()
 		if done := f.said(); s.Paused() != frozen || (done[len(done)-1] == "freeze") != frozen {
@@ -249,19 +267,19 @@ func TestStandStill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.pausing.wanted.Store(false)
-	_ = s.pausing.change(ctx, false)
+	s.pauser.wanted.Store(false)
+	_ = s.pauser.change(ctx, false)
 	want("a person resumes meanwhile", true)
 	_ = s.Resume(ctx)
 	want("one of two is done", true)
 	_ = s.Resume(ctx)
 	want("both are done", false)
 	_ = s.Pause(ctx)
-	s.pausing.wanted.Store(true)
-	_ = s.pausing.change(ctx, true)
+	s.pauser.wanted.Store(true)
+	_ = s.pauser.change(ctx, true)
 	_ = s.Resume(ctx)
 	want("a person has paused it meanwhile", true)
-	s.pausing.wanted.Store(false)
-	_ = s.pausing.change(ctx, false)
+	s.pauser.wanted.Store(false)
+	_ = s.pauser.change(ctx, false)
 	want("the person resumes", false)
 }

@@ -1,6 +1,7 @@
 package taskplan
 
 import (
+	"net/netip"
 	"net/url"
 	"strings"
 	"unicode"
@@ -145,7 +146,8 @@ func local(address string) bool {
 		return false
 	}
 	host := strings.ToLower(u.Hostname())
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.HasPrefix(host, "127.") || host == "::1"
+	at, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && at.IsLoopback()
 }
 
 func hasControl(s string) bool {

@@ -1,7 +1,6 @@
 package taskplan
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -247,6 +246,3 @@ func slug(text string) string {
 	out := strings.Join(fields, "-")
 	return strings.Trim(out[:min(len(out), 40)], "-")
 }
-
-// factNames lists all facts, for the test that holds the tables to them.
-func (s *scene) factNames() []string { return slices.Sorted(maps.Keys(s.facts)) }

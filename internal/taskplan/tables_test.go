@@ -1,6 +1,7 @@
 package taskplan
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -8,7 +9,7 @@ import (
 
 // TestTables holds what the tables name of each other.
 func TestTables(t *testing.T) {
-	known := newScene(Request{}, quiet(), nil, nil).factNames()
+	known := slices.Sorted(maps.Keys(newScene(Request{}, quiet(), nil, nil).facts))
 	known = append(known, "task_known", "profile_runs") // of one recommendation
 	condition := func(of string, when []string) {
 		for _, w := range when {

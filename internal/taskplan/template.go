@@ -37,7 +37,7 @@ func Steps() []StepTemplate {
 	return out
 }
 
-// lit, from and workspaceArg write the argument lists of the tables.
+// lit, from and those below them write the argument lists of the tables.
 func lit(name string, value any) Arg  { return Arg{Name: name, Value: value} }
 func from(name, input string) Arg     { return Arg{Name: name, From: input} }
 func optional(a Arg) Arg              { a.Optional = true; return a }

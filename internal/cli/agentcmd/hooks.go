@@ -85,8 +85,8 @@ func hooksStatusCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "status [flags] [AGENT...]",
 		Short: "Tell which agents have the hooks",
 		Long: `Tells for the agents that are named, or for all, whether the hooks are installed,
-not installed or partly installed, whether there is no settings file, or why it
-cannot be read; and what keeps them from running, where that stands in the file.
+not installed or partly installed. It tells where there is no settings file, why
+one cannot be read, and what in the file keeps hooks from running.
 ` + cmdline.PlainStatus,
 		Example: `  carrel hooks status
   carrel hooks status --json claude`,

@@ -92,6 +92,11 @@ one of its own, which ends with the client, or with --workspace one that stays.
 	fs.StringVar(&o.Workspace, "workspace", "", "use this workspace, which stays (default one of its own)")
 	fs.StringVar(&profile, "profile", "", "start the workspace from this profile")
 	fs.StringVar(&display, "display", "", "virtual or none: of the workspace (default virtual)")
+	fs.StringVar(&o.Start.Backend, "backend", "", "process (default); container, lima or vm, "+
+		"with the image of your configuration; gvisor; or none")
+	for _, f := range o.Start.VM.Flags() {
+		fs.Var(f, f.Name, f.Usage)
+	}
 	fs.BoolVar(&o.Headless, "headless", false, "never show anything on this desktop")
 	fs.StringVar(&permissions, "permissions", "", "ceiling file, read once: the most that anything asked for here gets")
 	fs.StringArrayVar(&read, "read", nil, "the workspace sees this directory too")
@@ -99,7 +104,7 @@ one of its own, which ends with the client, or with --workspace one that stays.
 	fs.StringVar(&listen, "listen", "", "answer over HTTP instead, at unix:PATH or 127.0.0.1:PORT")
 	fs.StringVar(&tokenFile, "token-file", "", "with --listen: the token that clients have to send is in this file, which is made if it does not exist")
 	fs.StringVar(&client, "client", "", "the agent that starts this, as carrel agent setup registers it")
-	cmdline.NotEmpty(cmd, "client", "workspace", "profile", "display", "listen", "token-file", "permissions")
+	cmdline.NotEmpty(cmd, "backend", "client", "workspace", "profile", "display", "listen", "token-file", "permissions")
 	return cmd
 }
 

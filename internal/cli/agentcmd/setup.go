@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"carrel/internal/api"
@@ -114,8 +115,9 @@ func agentStatusCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "status [flags] [AGENT...]",
 		Short: "Tell what of carrel is in the settings of agents",
 		Long: `Tells for your settings and those of this project whether carrel's MCP server is
-registered, whether the agent's own tools are blocked, whether step hooks and the
-skill are there, how many servers serve the agent now, and what is out of order.
+registered, and whether the agent's own tools are blocked. It tells whether step
+hooks and the skill are there, how many servers serve the agent now, and what is
+out of order.
 ` + cmdline.PlainStatus,
 		Example: `  carrel agent status
   carrel agent status --json claude`,
@@ -131,8 +133,8 @@ func agentHealCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "heal [flags]",
 		Short: "Repair what is out of order in the settings of agents",
-		Long: `Finishes a setup or remove that was interrupted, makes entries of an earlier
-install those of this carrel, removes entries whose program is gone, and what
+		Long: `Finishes a setup or remove that was interrupted, and makes entries of an earlier
+install those of this carrel. It removes entries whose program is gone, and what
 servers have left that were killed. It says what it did.
 ` + cmdline.PlainStatus,
 		Example: `  carrel agent heal
@@ -275,7 +277,7 @@ func ownProgram(env *cmdenv.Env) (string, error) {
 }
 
 // serverName is what all four agents take as the name of a server.
-var serverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`) })
 
 // programIsSafe refuses to register a program that lies in a project, this one or any
 // other: an agent could replace it.
@@ -299,7 +301,7 @@ func agentRequests(env *cmdenv.Env, op clients.Operation, h clients.Host, names 
 	switch {
 	case r.Scope != clients.User && r.Scope != clients.Project:
 		return nil, fmt.Errorf("--scope %q: user or project", f.scope)
-	case !serverName.MatchString(f.name):
+	case !serverName().MatchString(f.name):
 		return nil, fmt.Errorf("--name %q: small letters, digits and hyphens, a letter first, at most 32", f.name)
 	case r.Scope == clients.Project && h.Project == "":
 		return nil, errors.New("--scope project: this is no project\nhint: cd into one")

@@ -15,6 +15,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/jsonapi"
+	"carrel/internal/pathname"
 	"carrel/internal/registry"
 	"carrel/internal/statedir"
 
@@ -36,6 +37,7 @@ working directories, which ends with this command. The protocol: docs/json-lines
   carrel stdio --working-dir api --working-dir web \
     --undo-dir ~/.cache/my-client/undo
   carrel stdio --working-dir . --agent claude --permissions ceiling.json
+  carrel stdio --working-dir . --backend vm --memory-mb 512 --cpus 1
   printf '%s\n' '{"type":"session.start","request_id":"1"}' \
     '{"type":"agent.execute","request_id":"2","payload":{"command":"make"}}' |
     carrel stdio --working-dir .`,
@@ -55,8 +57,11 @@ working directories, which ends with this command. The protocol: docs/json-lines
 	fs.StringArrayVar(&o.Directories, "working-dir", nil, "a directory of sessions that name none; the first is the project, further ones may be changed too")
 	fs.StringVar(&o.UndoDir, "undo-dir", "", "keep the history here, for this client alone (default: where the histories of your projects are)")
 	fs.StringVar(&o.Agent, "agent", "", "give sessions what an agent needs, and let agent.prompt ask it: claude, codex, gemini, ...")
-	fs.StringVar(&o.Backend, "backend", "", "process (default), container with your configuration's container.image, "+
+	fs.StringVar(&o.Backend, "backend", "", "process (default); container, lima or vm, with the image of your configuration; gvisor; "+
 		"or none: no walls, commands do what you may; the history is kept all the same")
+	for _, f := range o.Start.VM.Flags() {
+		fs.Var(f, f.Name, f.Usage)
+	}
 	fs.StringVar(&o.Start.Network, "network", "", "closed, local, filtered or open: of sessions that say nothing")
 	fs.StringArrayVar(&o.Start.Hosts, "allow-host", nil, "sessions reach this host, as with carrel run")
 	fs.StringArrayVar(&o.Start.Read, "read", nil, "sessions see this file or directory too, read-only")
@@ -70,8 +75,8 @@ working directories, which ends with this command. The protocol: docs/json-lines
 // was named, as it is for its owner alone and the other need not be.
 func undoDir(named string, working []string) (string, error) {
 	for _, dir := range working {
-		if named == dir || strings.HasPrefix(named, strings.TrimSuffix(dir, "/")+"/") {
-			return "", fmt.Errorf("%q lies in the working directory %q: commands must not reach the history", named, dir)
+		if pathname.Within(named, dir) {
+			return "", inWorking(named, dir)
 		}
 	}
 	if err := os.MkdirAll(named, 0o700); err != nil {
@@ -81,11 +86,20 @@ func undoDir(named string, working []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	for _, dir := range working { // where links lead, too
+		if at, err := filepath.EvalSymlinks(dir); err == nil && pathname.Within(real, at) {
+			return "", inWorking(named, dir)
+		}
+	}
 	dir := filepath.Join(real, "carrel")
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
 	return dir, nil
+}
+
+func inWorking(named, dir string) error {
+	return fmt.Errorf("%q lies in the working directory %q: commands must not reach the history", named, dir)
 }
 
 func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissions string) error {

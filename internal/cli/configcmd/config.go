@@ -170,7 +170,9 @@ func checkFiles(f *findings, files []string, word string) error {
 				return err
 			}
 		}
-		f.add(config.Check(file, kind)...)
+		problems, warnings := config.Check(file, kind)
+		f.add(problems...)
+		f.Warnings = append(f.Warnings, explain.WarningsOf(warnings)...)
 		f.Checked = append(f.Checked, file)
 	}
 	return nil

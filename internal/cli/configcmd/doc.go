@@ -1,6 +1,6 @@
-// Package configcmd holds the commands about what is asked for before anything runs:
-// config, preset, profile and permissions for the files that say it, explain for what they
-// come to, and import for the policy files of other tools.
+// Package configcmd holds the commands about what is asked for before anything runs: config,
+// preset, profile and permissions for the files that say it, and explain for what they come to.
+// import takes over the policy files of other tools.
 //
 // A command reads a file through packages config, profile and foreign, or has a policy
 // decided as carrel run does, and prints the result. What a file may say is known to those

@@ -30,7 +30,7 @@ func explainCommand(env *cmdenv.Env) *cobra.Command {
 		Short: "Say what a command could do behind the walls, and why",
 		Long: `Decides exactly as carrel run does and stops there: nothing is started and
 nothing is written. Prints each dimension of the policy with its value and who
-said so (flag, variable, file:line, default), the agent that was recognised,
+said so (flag, variable, file:line, default). Prints the agent that was recognised,
 and what was ignored.
 
 --path and --host ask about one file or one host: whether it can be reached, by
@@ -88,21 +88,22 @@ func prepareExplained(env *cmdenv.Env, cmd *cobra.Command, f *explainFlags, argv
 	if err != nil {
 		return nil, err
 	}
-	persona := policy.Agent
-	if f.shell {
+	persona, shell := policy.Agent, f.shell
+	if shell {
 		persona = policy.Human
 		argv = append([]string{decide.UserShell(os.Getenv)}, argv...)
 	}
 	if b, ok := agents.BuiltinPreset(f.run.Preset); len(argv) == 0 && (f.run.Preset == "" || ok && len(b.Command) == 0) {
-		argv = []string{decide.UserShell(os.Getenv)}
+		argv, shell = []string{decide.UserShell(os.Getenv)}, true
 	}
 	under, err := env.Ceilings(f.run.Permissions)
 	if err != nil {
 		return nil, err
 	}
 	p, err := decide.Prepare(decide.Request{
-		Argv: argv, Flags: flags, Default: persona, Preset: f.run.Preset, PromptsOff: f.run.NoPrompts,
-		Ceilings: under, Engine: f.run.Engine, Image: f.run.Image, Size: f.run.Size, Environ: env.Environ,
+		Argv: argv, Shell: shell, Flags: flags, Default: persona, Preset: f.run.Preset, PromptsOff: f.run.NoPrompts,
+		Ceilings: under, Engine: f.run.Engine, Image: f.run.Image, Size: f.run.Size,
+		VM: f.run.VM, Environ: env.Environ,
 	})
 	if err != nil {
 		return nil, err

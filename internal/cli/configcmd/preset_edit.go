@@ -44,7 +44,7 @@ otherwise. The other flags become the preset's policy.
 	f.Register(cmd.Flags())
 	cmd.Flags().StringVar(&description, "description", "", "one line for preset list")
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace a preset of that name")
-	for _, flag := range []string{"preset", "json", "permissions", "backend", "image", "engine"} { // they belong to one run
+	for _, flag := range policyflags.OneRun {
 		_ = cmd.Flags().MarkHidden(flag)
 	}
 	cmd.ValidArgsFunction = cmdline.FirstArg(cobra.NoFileCompletions)

@@ -106,7 +106,7 @@ func (a *at) build(ctx context.Context, name string, f *buildFlags) error {
 // builds says what has to be built, and from which Dockerfile.
 func (a *at) builds(w *container.Workplace, agent string, f *buildFlags, like container.Build) ([]container.Build, error) {
 	file, context := f.file, f.context
-	if own := userFile(a.env, container.UserDockerfile); file == "" && !f.builtin {
+	if own := userFile(a.env, container.UserDockerfile); own != "" && file == "" && !f.builtin {
 		switch st, err := os.Stat(own); {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
@@ -140,9 +140,14 @@ func (a *at) builds(w *container.Workplace, agent string, f *buildFlags, like co
 	return []container.Build{b}, checkName(b.Name, true)
 }
 
-// userFile is a file of the person's configuration directory.
+// userFile is a file of the person's configuration directory, "" where there is none. A file of
+// that name in the working directory is a project's.
 func userFile(env *cmdenv.Env, name string) string {
-	return filepath.Join(filepath.Dir(config.UserFile(env.ConfigOptions())), name)
+	file := config.UserFile(env.ConfigOptions())
+	if file == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(file), name)
 }
 
 func initCommand(env *cmdenv.Env) *cobra.Command {
@@ -168,6 +173,9 @@ built-in one of AGENT, or that of no agent. carrel container build builds it fro
 				return err
 			}
 			file := userFile(env, container.UserDockerfile)
+			if file == "" {
+				return errors.New("there is no place for your configuration: neither XDG_CONFIG_HOME nor HOME is an absolute path")
+			}
 			if _, err := os.Lstat(file); err == nil && !force {
 				return fmt.Errorf("%s is there already\nhint: --force replaces it", file)
 			}

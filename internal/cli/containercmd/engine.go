@@ -57,7 +57,7 @@ func open(ctx context.Context, env *cmdenv.Env, word string) (*at, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range facts.Warnings(false) {
+	for _, w := range facts.Warnings() {
 		fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(w))
 	}
 	return a, nil

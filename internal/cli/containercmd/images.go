@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"carrel/internal/cli/cmdenv"
@@ -116,7 +117,7 @@ sockets and FIFOs are left out.
 	return cmd
 }
 
-var notInTag = regexp.MustCompile(`[^a-z0-9_.-]+`)
+var notInTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9_.-]+`) })
 
 // importName is the name of an image that was given none.
 func importName(path string) string {
@@ -124,7 +125,7 @@ func importName(path string) string {
 	for _, end := range []string{".gz", ".xz", ".zst", ".bz2", ".tgz", ".tar"} {
 		base = strings.TrimSuffix(base, end)
 	}
-	if base = strings.Trim(notInTag.ReplaceAllString(base, "-"), "-."); base == "" {
+	if base = strings.Trim(notInTag().ReplaceAllString(base, "-"), "-."); base == "" {
 		base = "imported"
 	}
 	return container.ImageOf(show.Shorten(base, 100))

@@ -26,7 +26,7 @@ var programs = []string{"carrel", "carrel-stage", "carrel-file", "carrel-shim"}
 // buildTime bounds one build of the programs.
 const buildTime = 30 * time.Minute
 
-// place of a guest: something that programs can be put into. Another backend adds its own by a
+// guest is something that programs can be put into. Another backend adds its own by a
 // list of these.
 type guest struct {
 	name, arch string
@@ -44,8 +44,8 @@ func installDevCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "install-dev [flags]",
 		Short: "Put a Carrel that was built just now into images and containers",
 		Long: `Builds Carrel of the source tree around the working directory, for the architecture of
-each image, and puts it into /usr/local/bin of Carrel's images, by a thin layer under the
-same name, and of its running containers. Go has to be in your PATH.
+each image. Puts it into /usr/local/bin of Carrel's images, by a thin layer under the same
+name, and of its running containers that can be written. Go has to be in your PATH.
 
 --skip-build takes what was built the last time. --release builds without debugging data.
 ` + status,
@@ -90,6 +90,8 @@ func (a *at) installDev(ctx context.Context, f *installFlags) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, container.ErrEnded): // the next start takes the image
+		case errors.Is(err, container.ErrReadOnly):
+			fmt.Fprintf(a.env.Out, "%s stays as it is: %s\n", show.OneLine(g.name), show.OneLine(err.Error()))
 		case err != nil:
 			failed++
 			fmt.Fprintf(a.env.Err, "carrel: %s stays as it is: %s\n", show.OneLine(g.name), show.OneLine(err.Error()))

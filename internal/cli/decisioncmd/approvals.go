@@ -121,7 +121,7 @@ app is ended that the operation is of.
 		Args: cmdline.OneArg("the id of an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rollback {
-				done, err := historyop.RollBack(cmd.Context(), env.Caller(), args[0], func(text string) { fmt.Fprintln(env.Out, text) })
+				done, err := historyop.DenyAndUndo(cmd.Context(), env.Caller(), args[0], func(text string) { fmt.Fprintln(env.Out, text) })
 				return undoview.Tell(env, done, false, err)
 			}
 			id, err := env.Caller().Deny(cmd.Context(), args[0])

@@ -48,9 +48,9 @@ func auditVerifyCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify NAME|FILE [flags]",
 		Short: "Check an audit log from its first record to its last",
-		Long: `Reads the audit log of a workspace, running or not, or a copy of one, and says whether
-each record goes on from the one before. What was changed, left out, put in or moved
-is found, and the first record that does not hold is named.
+		Long: `Reads the audit log of a workspace, running or not, or a copy of one. Says whether each
+record goes on from the one before. What was changed, left out, put in or moved is
+found, and the first record that does not hold is named.
 
 Cutting records off the end is found with --head only: the hash that an earlier verify
 has printed, kept where those who may change the log cannot write. A word with a slash
@@ -224,8 +224,8 @@ func auditExportCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export NAME [flags]",
 		Short: "Copy the audit log of a workspace",
-		Long: `Writes the whole log as one file that can be checked by itself, on any machine, and
-says on standard error whether it holds and what its head is. Note the head elsewhere.
+		Long: `Writes the whole log as one file that can be checked by itself, on any machine. Says on
+standard error whether it holds and what its head is. Note the head elsewhere.
 
 Exit status:
   0    it was copied, and holds

@@ -1,6 +1,7 @@
-// Package decisioncmd holds the commands about what programs inside wanted and what was
-// decided: approvals, approve and deny for what waits, allow for what holds in one project, denials and links for what has
-// been, net for connections and the hosts of a workspace that runs, and audit for its log.
+// Package decisioncmd holds the commands about what programs inside wanted and what was decided:
+// approvals, approve and deny for what waits, allow for what holds in one project, denials and
+// links for what has been; net for connections and the hosts of a workspace that runs, and audit
+// for its log.
 //
 // A command reads logs through packages workspace, named and audit, or asks the supervisor
 // of a workspace. The supervisor decides whether a person is at the terminal; the check

@@ -229,7 +229,7 @@ written into your configuration too.
 	return cmd
 }
 
-// workspaceHere is workspaceNamed, where no name means the one of this project.
+// workspaceHere is the workspace of a name, where none means the one of this project.
 func workspaceHere(env *cmdenv.Env, prefix string) (supervisor.Entry, error) {
 	if prefix != "" {
 		return env.Caller().Named(prefix)

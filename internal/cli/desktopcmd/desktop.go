@@ -32,6 +32,9 @@ the first use on.
 // copied.
 const maxPicture = 512 << 20
 
+// errShort is of a reply without what was asked for, as one of another version may be.
+var errShort = errors.New("the workspace's answer lacks what was asked for\nhint: it may be of another version of carrel; start it anew")
+
 // seeDesktop asks a workspace to look at its desktop. What comes besides the reply is
 // read whole.
 func seeDesktop(ctx context.Context, env *cmdenv.Env, name string, req *api.Desktop) (*api.DesktopReply, []byte, error) {
@@ -94,8 +97,8 @@ func screenshotCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "screenshot NAME [-o FILE] [flags]",
 		Short: "Take a picture of a workspace's desktop",
-		Long: `Writes a picture of the hidden desktop, of one of its windows, or of a part, to FILE, or to
-standard output where that is no terminal. The format follows FILE's ending: png, jpeg
+		Long: `Writes a picture of the hidden desktop, of one of its windows, or of a part, to FILE.
+Without FILE it goes to standard output where that is no terminal. The format follows FILE's ending: png, jpeg
 (also jpg), raw (rows of blue, green, red and a byte without meaning).
 ` + desktopHelp,
 		Example: `  carrel desktop screenshot dev -o now.png
@@ -123,6 +126,9 @@ standard output where that is no terminal. The format follows FILE's ending: png
 			said, data, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Shot: s})
 			if err != nil {
 				return err
+			}
+			if said.Picture == nil {
+				return errShort
 			}
 			toFile := file != "" && file != "-"
 			if toFile && !said.Picture.Unchanged || !toFile && !asJSON {
@@ -194,6 +200,9 @@ while, with --changes until something else is seen.
 			if err != nil {
 				return err
 			}
+			if size.Size == nil || at.Pointer == nil {
+				return errShort
+			}
 			if size.Pointer = at.Pointer; asJSON {
 				return show.JSON(env.Out, size)
 			}
@@ -240,7 +249,7 @@ desktop's walls.
 	return cmd
 }
 
-// record copies a video until it is enough: then what has been painted is still written.
+// recordDesktop copies a video until it is enough: then what has been painted is still written.
 func recordDesktop(ctx context.Context, env *cmdenv.Env, name, file string, limit time.Duration, r *api.Record) error {
 	e, err := env.Caller().Named(name)
 	if err != nil {

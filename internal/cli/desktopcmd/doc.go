@@ -1,6 +1,6 @@
 // Package desktopcmd holds the commands about the hidden desktop of a workspace: to see it
-// (screenshot, windows, a11y, screen, record, watch), to act on it (click, drag, scroll,
-// key, type, input, computer, window) and to carry a clipboard to it and from it.
+// (screenshot, windows, a11y, screen, record, watch); to act on it (click, drag, scroll, key,
+// type, input, computer, window) and to carry a clipboard to it and from it.
 //
 // A command makes one request to the workspace and prints the reply. Places and sizes are
 // checked for their form here; what is at a place, the workspace knows.

@@ -260,6 +260,9 @@ and type_text work as well.
 			}
 			if told {
 				said, _, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{PictureSize: &c.ComputerSize})
+				if err == nil && said.Size == nil {
+					err = errShort
+				}
 				if err == nil {
 					fmt.Fprintf(env.Out, "%dx%d\n", said.Size[0], said.Size[1])
 				}

@@ -7,7 +7,8 @@ import (
 )
 
 func TestTypedPart(t *testing.T) {
-	for _, text := range []string{"", "a", strings.Repeat("é", maxTyped), "a" + strings.Repeat("好", maxTyped), "ab" + strings.Repeat("🙂", maxTyped), strings.Repeat("\xff", 3*maxTyped)} {
+	for _, text := range []string{"", "a", strings.Repeat("é", maxTyped), "a" + strings.Repeat("好", maxTyped),
+		"ab" + strings.Repeat("🙂", maxTyped), strings.Repeat("\xff", 3*maxTyped)} {
 		var all strings.Builder
 		for rest := text; rest != ""; {
 			part := typedPart(rest)

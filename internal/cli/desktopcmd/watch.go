@@ -23,9 +23,9 @@ func watchCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch NAME [flags]",
 		Short: "See a workspace's desktop in a VNC viewer",
-		Long: `Lets any VNC viewer on this machine show the hidden desktop, and prints where it has to
-connect and with which password, until it is interrupted (Ctrl-C) or the workspace ends.
-One viewer watches at a time. The password is drawn anew each time.
+		Long: `Lets any VNC viewer on this machine show the hidden desktop, until it is interrupted
+(Ctrl-C) or the workspace ends. Prints where to connect and with which password. One
+viewer watches at a time. The password is drawn anew each time.
 
 A viewer only looks. While you have taken over (carrel control NAME takeover) its keys and
 its pointer go in, and no others do; the programs of the workspace can see what is
@@ -50,7 +50,7 @@ desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display 
 	return cmd
 }
 
-// watch stays as long as the person wants to watch: the right to ends with it.
+// watchDesktop stays as long as the person wants to watch: the right to ends with it.
 func watchDesktop(ctx context.Context, env *cmdenv.Env, name string, w *api.Watch, asJSON bool) error {
 	e, err := env.Caller().Named(name)
 	if err != nil {

@@ -92,9 +92,9 @@ func windowCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "window NAME ID ACTION [X Y | WIDTHxHEIGHT]",
 		Short: "Focus, raise, move, resize, minimise, show or close a window",
-		Long: `ACTION is focus, raise, minimise, show, close (the program is asked, and may ask back),
-kill (its connection is cut), move with X and Y, or resize with WIDTHxHEIGHT. ID is one of
-carrel desktop windows.
+		Long: `ACTION is focus, raise, minimise, show, close, kill, move with X and Y, or resize with
+WIDTHxHEIGHT. With close the program is asked, and may ask back; with kill its connection
+is cut. ID is one of carrel desktop windows.
 ` + desktopHelp,
 		Example: `  carrel desktop window dev 0x600007 focus
   carrel desktop window dev 0x600007 move 100 50

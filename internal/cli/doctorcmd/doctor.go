@@ -21,14 +21,17 @@ func doctorCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Try what this machine can hold, and say what to do about the rest",
-		Long: `Tries each thing that walls are made of, as this user, and says what works, what
-does not, what follows from it, and what to do. Lines with $ are commands: run
+		Long: `Tries each thing that walls are made of, as this user. Says what works, what does
+not, what follows from it, and what to do. Lines with $ are commands: run
 them in the shell that you start carrel from. doctor keeps its answers, and
 changes nothing else.
 
 What worked is not tried again until the machine is booted, or carrel, a mount, a
 setting or a filter has changed; what was refused is tried each time. --fresh
 tries everything.
+
+Where your configuration names backend lima, or limactl is in PATH, it also says
+which parts of that backend are missing here.
 
 --print-apparmor prints the profile that lets a program make user namespaces
 where AppArmor keeps them from programs without one (Ubuntu 23.10 and later):

@@ -35,7 +35,6 @@ there are colours on a terminal, unless NO_COLOR is set.
 		RunE:              func(cmd *cobra.Command, args []string) error { return printDiff(env, f, args) },
 	}
 	f.register(cmd)
-	f.registerTellAs(cmd)
 	cmd.Flags().StringVar(&f.path, "path", "", "only this path and what is in it")
 	cmd.Flags().BoolVar(&f.stat, "stat", false, "only how many lines of each file")
 	cmdline.NotEmpty(cmd, "path")

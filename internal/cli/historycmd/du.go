@@ -21,8 +21,8 @@ func duCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "du [flags]",
 		Short: "Show how much the histories of all projects take",
-		Long: `Shows for each project how many steps of its history are kept, how much of the disk
-they take, and when the project was used last: by a run with history, or an undo.
+		Long: `Shows for each project how many steps of its history are kept, and how much of the disk
+they take. Shows when the project was used last, by a run with history or an undo.
 "gone" is a project whose directory is not there any more. The last line has the sum
 and the limits.
 

@@ -17,7 +17,6 @@ type historyFlags struct {
 	path, project string
 	last          int
 	json, all     bool
-	tellAs        string // the id of a running workspace
 }
 
 func historyCommand(env *cmdenv.Env) *cobra.Command {
@@ -39,7 +38,6 @@ something is one, and so is every undo. ` + "`carrel show STEP`" + ` lists what 
 	cmd.Flags().BoolVar(&f.all, "all", false, "undos too, and steps that changed nothing in the end")
 	cmdline.NotEmpty(cmd, "path")
 	f.register(cmd)
-	f.registerTellAs(cmd)
 	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
 	cmdline.CompleteFlag(cmd, "last", cobra.NoFileCompletions)
 	cmd.AddCommand(storeCommands(env)...)
@@ -50,13 +48,6 @@ func (f *historyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
 	cmdline.NotEmpty(cmd, "project")
-}
-
-// registerTellAs is for what is asked by a front end, for its workspace.
-func (f *historyFlags) registerTellAs(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.tellAs, "tell-as", "", "tell only what this running workspace shows")
-	_ = cmd.Flags().MarkHidden("tell-as")
-	cmdline.NotEmpty(cmd, "tell-as")
 }
 
 func listSteps(env *cmdenv.Env, cmd *cobra.Command, f *historyFlags) error {
@@ -95,7 +86,7 @@ func listSteps(env *cmdenv.Env, cmd *cobra.Command, f *historyFlags) error {
 
 // of is the history that the flags are about.
 func (f *historyFlags) of() historyop.Of {
-	return historyop.Of{Project: f.project, TellAs: f.tellAs}
+	return historyop.Of{Project: f.project}
 }
 
 func showCommand(env *cmdenv.Env) *cobra.Command {
@@ -104,9 +95,9 @@ func showCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "show [STEP...] [flags]",
 		Short: "List what steps changed",
 		Long: `Lists the paths that a step, the newest without a number, changed in the end: A added, M changed, R renamed,
-D removed, "mode" where only mode, owner, times or attributes are others, and
-"edit" for what another program wrote and the step destroyed. Of several steps
---json prints a list.
+D removed, "mode" where only mode, owner, times or attributes are others. "edit"
+is what another program wrote and the step destroyed. Of several steps --json
+prints a list.
 ` + cmdline.PlainStatus,
 		Example: `  carrel show 12
   carrel show 12 --json`,
@@ -116,7 +107,6 @@ D removed, "mode" where only mode, owner, times or attributes are others, and
 		ValidArgsFunction: cmdline.FirstArg(completeStep(env, f)),
 	}
 	f.register(cmd)
-	f.registerTellAs(cmd)
 	return cmd
 }
 

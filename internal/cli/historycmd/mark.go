@@ -1,16 +1,13 @@
 package historycmd
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
-	"carrel/internal/show"
+	"carrel/internal/inside/mark"
 
 	"github.com/spf13/cobra"
 )
@@ -66,54 +63,10 @@ func markStep(env *cmdenv.Env, begin bool, f *markFlags) error {
 	}
 	m := inside.Mark{Label: f.label, All: f.all}
 	if f.event {
-		describe(&m, env.In)
+		mark.Describe(&m, env.In)
 	}
 	if err := inside.Step(begin, m); err != nil {
 		return fmt.Errorf("marking a step: %w", err)
 	}
 	return nil
-}
-
-// maxEvent bounds what is read of a hook's event, in bytes: it can hold a whole
-// file that is about to be written.
-const maxEvent = 8 << 20
-
-// maxWords bounds what is taken over from an event, in bytes.
-const maxWords = 120
-
-// describe takes from the event of a hook, as Claude Code and Codex write it,
-// which call it is about and what that does. What it does not know it leaves.
-func describe(m *inside.Mark, in io.Reader) {
-	var event struct {
-		Name  string          `json:"hook_event_name"`
-		Tool  string          `json:"tool_name"`
-		ID    string          `json:"tool_use_id"`
-		Input json.RawMessage `json:"tool_input"`
-	}
-	if json.NewDecoder(io.LimitReader(in, maxEvent)).Decode(&event) != nil {
-		return
-	}
-	m.All = m.All || event.Name == "Stop"
-	m.ID = event.ID
-	var input struct {
-		Command any    `json:"command"`
-		Path    string `json:"file_path"`
-	}
-	_ = json.Unmarshal(event.Input, &input)
-	words := []string{event.Tool}
-	switch c := input.Command.(type) {
-	case string:
-		words = append(words, c)
-	case []any:
-		for _, w := range c {
-			words = append(words, fmt.Sprint(w))
-		}
-	}
-	if input.Path != "" {
-		words = append(words, input.Path)
-	}
-	if text := strings.TrimSpace(strings.Join(words, " ")); text != "" {
-		line, _, _ := strings.Cut(text, "\n")
-		m.Label = strings.TrimPrefix(m.Label+": ", ": ") + show.Shorten(line, maxWords)
-	}
 }

@@ -84,7 +84,6 @@ func redoCommand(env *cmdenv.Env) *cobra.Command {
 
 func (f *undoFlags) registerUndo(cmd *cobra.Command) {
 	f.register(cmd)
-	f.registerTellAs(cmd)
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "d", false, "say what would be done, and do nothing")
 	cmd.Flags().BoolVar(&f.keepBoth, "keep-both", false, "what is in the way gets the name NAME.undo-conflict, where something comes back in its place")
 	cmd.Flags().BoolVar(&f.skip, "skip-conflicts", false, "what is not as the steps left it stays as it is")

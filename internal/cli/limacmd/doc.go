@@ -30,29 +30,38 @@ Lima's.
 ` + cmdline.PlainStatus,
 		Example: `  carrel lima list
   carrel lima shell
+  carrel lima carrel run -- make
   carrel lima prune --dry-run`,
 	}
-	return cmdline.Group(cmd, listCommand(env), shellCommand(env), recreateCommand(env), pruneCommand(env))
+	return cmdline.Group(cmd, listCommand(env), shellCommand(env), carrelCommand(env), recreateCommand(env), pruneCommand(env))
 }
 
-// find finds limactl for a person. A process that an agent has started, or one that is held
-// to a ceiling, is refused: the machines are the user's.
+// find finds limactl for a person.
 func find(ctx context.Context, env *cmdenv.Env, op string) (*lima.Program, error) {
+	if err := Personal(env, op); err != nil {
+		return nil, err
+	}
+	return lima.Find(ctx, env.Environ, os.Getuid())
+}
+
+// Personal refuses a process that an agent has started, and one that is held to a ceiling: the
+// machines are the user's.
+func Personal(env *cmdenv.Env, op string) error {
 	if why := env.Caller().ByAgent(); why != nil {
 		why.Operation, why.Message = op, "only a person or their script may use machines: "+why.Subject
 		why.Hint = "type `carrel " + op + "` yourself, in a terminal of your own outside the workspace"
-		return nil, why
+		return why
 	}
 	u, err := env.Caller().Session()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if u.Session.Restricted() {
-		return nil, &api.Denial{Code: api.CodeCeiling, Operation: op, Subject: op, Rule: "ceiling", Source: u.Hash(),
+		return &api.Denial{Code: api.CodeCeiling, Operation: op, Subject: op, Rule: "ceiling", Source: u.Hash(),
 			Message: "ceiling: " + op + " is about machines of the user, and the ceiling that holds here is not",
 			Hint:    "run it without a ceiling"}
 	}
-	return lima.Find(ctx, env.Environ, os.Getuid())
+	return nil
 }
 
 // interruptible is a context that ends with ^C and TERM.

@@ -1,8 +1,11 @@
 package limacmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 
 	"carrel/internal/advice"
@@ -11,6 +14,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/decide"
 	"carrel/internal/lima"
+	"carrel/internal/machine"
 	"carrel/internal/policy"
 	"carrel/internal/show"
 	"carrel/internal/statedir"
@@ -39,6 +43,22 @@ func projects(env *cmdenv.Env) (map[string]statedir.Kept, error) {
 		known[k.ID] = k
 	}
 	return known, err
+}
+
+// projectOf is the directory of the project that a machine was made for, "" where that is not known.
+func projectOf(m lima.Machine, known map[string]statedir.Kept) string {
+	return cmp.Or(m.Project, known[m.Workspace].Path)
+}
+
+// needed says whether the project of a machine is there. Of one that is mounted nothing need be
+// kept here: the machine keeps its history.
+func needed(m lima.Machine, known map[string]statedir.Kept) bool {
+	if m.Project != "" {
+		_, err := os.Lstat(m.Project)
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	k, ok := known[m.Workspace]
+	return ok && !k.Gone
 }
 
 func listCommand(env *cmdenv.Env) *cobra.Command {
@@ -75,7 +95,7 @@ func printMachines(env *cmdenv.Env, list []lima.Machine, known map[string]stated
 	if asJSON {
 		out := []machineJSON{}
 		for _, m := range list {
-			out = append(out, machineJSON{m.Name, m.Status, m.Workspace, api.Text(known[m.Workspace].Path), m.Mark})
+			out = append(out, machineJSON{m.Name, m.Status, m.Workspace, api.Text(projectOf(m, known)), m.Mark})
 		}
 		return show.JSON(env.Out, out)
 	}
@@ -86,7 +106,7 @@ func printMachines(env *cmdenv.Env, list []lima.Machine, known map[string]stated
 	t := &show.Table{}
 	t.Row("MACHINE", "STATUS", "PROJECT")
 	for _, m := range list {
-		t.Row(show.OneLine(m.Name), show.OneLine(m.Status), show.Dash(show.OneLine(known[m.Workspace].Path)))
+		t.Row(show.OneLine(m.Name), show.OneLine(m.Status), show.Dash(show.OneLine(projectOf(m, known))))
 	}
 	t.Print(env.Out, "")
 	return nil
@@ -97,8 +117,8 @@ func shellCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "shell [flags] [-- COMMAND [ARG...]]",
 		Short: "Run a shell, or a command, in the machine of this project",
 		Long: `Runs a shell or COMMAND in the machine of this project, as the user without rights as whom
-all commands run there. The machine has to run. The project is there only while a command
-of carrel run --backend lima is; what is started here ends when that one does.
+all commands run there. The machine has to run. The project is there only while a run or a
+workspace with --backend lima is; what is started here ends when that one does.
 ` + cmdline.CommandStatus,
 		Example: "  carrel lima shell\n  carrel lima shell -- uname -a",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -123,7 +143,8 @@ of carrel run --backend lima is; what is started here ends when that one does.
 			c.Stdin, c.Stdout, c.Stderr = env.In, env.Out, env.Err
 			err = c.Run()
 			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
-				return &cmdenv.ExitError{Status: exit.ExitCode(), Err: err}
+				env.Status = exit.ExitCode()
+				return nil
 			}
 			return err
 		},
@@ -134,18 +155,28 @@ of carrel run --backend lima is; what is started here ends when that one does.
 
 func recreateCommand(env *cmdenv.Env) *cobra.Command {
 	var network string
+	var within bool
 	cmd := &cobra.Command{
 		Use:   "recreate [flags]",
 		Short: "Make the machine of this project anew",
 		Long: `Takes the machine of this project away, and makes it anew of your configuration as it is
-now. What is in the machine and not in the project is lost.
+now. What is in the machine and not in the project is lost. --inside is for the machine of
+carrel lima carrel, with the history that it keeps.
 ` + cmdline.PlainStatus,
-		Example: "  carrel lima recreate\n  carrel lima recreate --network open",
+		Example: "  carrel lima recreate\n  carrel lima recreate --network open\n  carrel lima recreate --inside",
 		Args:    cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			if _, err := find(ctx, env, "lima recreate"); err != nil {
+			p, err := find(ctx, env, "lima recreate")
+			if err != nil {
+				return err
+			}
+			if within {
+				m, err := recreateInside(ctx, env, p)
+				if err == nil {
+					fmt.Fprintln(env.Out, show.OneLine(m.Name))
+				}
 				return err
 			}
 			src := policy.Source{Layer: policy.LayerCommandLine, Text: "carrel lima recreate"}
@@ -164,20 +195,26 @@ now. What is in the machine and not in the project is lost.
 			if state == "" {
 				return statedir.ErrNone
 			}
+			made, ok := d.Machine.Backend.(*machine.Lima)
+			if !ok {
+				return fmt.Errorf("the machine of this project is %s's", d.Machine.Version())
+			}
 			alone, err := d.Machine.Take(statedir.At(state).Project(d.Place.Project))
 			if err != nil {
 				return err
 			}
 			defer alone.Close()
-			m, err := d.Machine.Program.Recreate(ctx, d.Machine.Spec)
+			m, err := made.Program.Recreate(ctx, made.Spec)
 			if err == nil {
 				fmt.Fprintln(env.Out, show.OneLine(m.Name))
 			}
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&network, "network", "", "closed or open; what your configuration says where it is not said")
-	_ = cmd.RegisterFlagCompletionFunc("network", cobra.FixedCompletions([]string{"closed", "open"}, cobra.ShellCompDirectiveNoFileComp)) // it is there
+	cmd.Flags().BoolVar(&within, "inside", false, "the machine where Carrel works, of carrel lima carrel")
+	cmd.Flags().StringVar(&network, "network", "", "as of carrel run; closed, local and filtered are one kind of machine, open another")
+	cmdline.OneOf(cmd, "inside", "network")
+	_ = cmd.RegisterFlagCompletionFunc("network", cobra.FixedCompletions([]string{"closed", "local", "filtered", "open"}, cobra.ShellCompDirectiveNoFileComp)) // it is there
 	return cmd
 }
 
@@ -202,10 +239,7 @@ Machines that Carrel has not made stay.
 			if err != nil {
 				return err
 			}
-			kept := func(workspace string) bool {
-				k, ok := known[workspace]
-				return ok && !k.Gone
-			}
+			kept := func(m lima.Machine) bool { return needed(m, known) }
 			if !dryRun {
 				gone, err := p.Prune(ctx, kept)
 				return errors.Join(err, printPruned(env, show.NotNil(gone), false, asJSON))
@@ -216,7 +250,7 @@ Machines that Carrel has not made stay.
 			}
 			gone := []string{}
 			for _, m := range list {
-				if !kept(m.Workspace) {
+				if !kept(m) {
 					gone = append(gone, m.Name)
 				}
 			}

@@ -1,6 +1,6 @@
 // Package namedcmd holds the commands about workspaces as a whole: start, list, ps, status,
-// stop, pause, resume and control for those that run, and apps, wait, kill, logs, events,
-// manifest, artifacts, cleanup and revoke for one with a name and what it has left.
+// stop, pause, resume and control for those that run; apps, wait, kill, logs, events, manifest,
+// artifacts, cleanup and revoke for one with a name, and for what it has left.
 //
 // A command asks the supervisor of a workspace that runs, and package named about one that
 // has stopped. It starts a workspace through package session, and connect, for programs

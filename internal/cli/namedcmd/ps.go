@@ -20,9 +20,10 @@ func psCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ps [flags]",
 		Short: "List your running workspaces",
-		Long: `Lists the workspaces that run now, oldest first: the id that other commands
-take, the state, how many operations wait for your approval, since when it runs,
-which ports are published (inside, or inside:host), the command and the project.
+		Long: `Lists the workspaces that run now, oldest first. Each has the id that other
+commands take, the state, how many operations wait for your approval, and since
+when it runs. Then come ports that are published (inside, or inside:host), the
+command and the project. The state tells an isolation other than process too.
 Projects that are paused are named below.
 ` + cmdline.PlainStatus,
 		Example: `  carrel ps
@@ -76,7 +77,8 @@ func statuses(ctx context.Context, entries []supervisor.Entry) []api.WorkspaceSt
 		case answers[i] != nil:
 			list = append(list, *answers[i])
 		case e.Alive():
-			list = append(list, api.WorkspaceStatus{ID: e.ID, Name: e.Name, State: api.StateNoAnswer, PID: e.PID, Project: e.Project, Argv: e.Argv, Persona: e.Persona, Backend: e.Backend, Started: e.Started})
+			list = append(list, api.WorkspaceStatus{ID: e.ID, Name: e.Name, State: api.StateNoAnswer, PID: e.PID, Project: e.Project, Argv: e.Argv,
+				Persona: e.Persona, Backend: e.Backend, Isolation: e.Isolation, Started: e.Started})
 		}
 	}
 	return list

@@ -104,7 +104,8 @@ func (f *startFlags) request(env *cmdenv.Env, cmd *cobra.Command, args []string)
 		}
 	}
 	r.Asked = decide.Request{
-		Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts, Engine: f.Engine, Image: f.Image, Size: f.Size, Environ: env.Environ,
+		Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts, Engine: f.Engine, Image: f.Image, Size: f.Size,
+		VM: f.VM, Environ: env.Environ,
 		Profile: f.profile, Version: cmdenv.Version(), Ceilings: under, Stays: true,
 	}
 	if f.agent != "" {

@@ -2,6 +2,7 @@ package namedcmd
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"carrel/internal/cli/cmdenv"
@@ -15,7 +16,10 @@ func TestWishWords(t *testing.T) {
 	for _, w := range []startop.Wish{
 		{Name: "shop"},
 		{Name: "shop", Profile: "dev", Purpose: "--the search\npage", Agent: "claude", NoPrompts: true, Owner: 42, Passing: true},
-		{Name: "shop", Network: "filtered", Display: "virtual", Backend: "process", Size: "800x600", Hosts: []string{"a.example", "*.b.example"}},
+		{Name: "shop", Network: "filtered", Display: "virtual", Backend: "process", Isolation: "process", Size: "800x600",
+			Hosts: []string{"a.example", "*.b.example"}},
+		{Name: "shop", Backend: "vm", VM: machineOf(t, "accel=tcg", "memory-mb=512", "cpus=1", "qemu-binary=/q", "kernel-path=/k",
+			"initrd-path=/i")},
 		{Name: "shop", Read: []string{"/a", "relative dir", "/c=d"}, Write: []string{"/-e", "/\xff"}},
 	} {
 		env := &cmdenv.Env{Environ: []string{"HOME=" + t.TempDir()}, Args: w.Words()}
@@ -36,6 +40,21 @@ func TestWishWords(t *testing.T) {
 			t.Errorf("%q: got %+v, %v, want %+v", w.Words(), got, err, want)
 		}
 	}
+}
+
+// machineOf gives what flags say of a machine.
+func machineOf(t *testing.T, words ...string) (vm config.VM) {
+	t.Helper()
+	for _, f := range vm.Flags() {
+		for _, word := range words {
+			if value, ok := strings.CutPrefix(word, f.Name+"="); ok {
+				if err := f.Set(value); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	return vm
 }
 
 // TestWishZeroByte: no word of a command line has one.
@@ -61,6 +80,8 @@ func TestWishIsWhole(t *testing.T) {
 			field.SetBool(true)
 		case reflect.Int:
 			field.SetInt(1)
+		case reflect.Struct:
+			field.Set(reflect.ValueOf(machineOf(t, "cpus=1")))
 		default:
 			t.Fatalf("field %d is a %s", i, field.Kind())
 		}

@@ -24,18 +24,24 @@ var (
 	unknownWords   = []string{"deny", "ask"}
 	engineWords    = config.Engines
 	agentHomeWords = []string{string(policy.AgentHomePrivate), string(policy.AgentHomeShared)}
-	backendWords   = []string{string(policy.BackendLima), string(policy.BackendContainer), string(policy.BackendProcess), string(policy.BackendNone)}
+	backendWords   = []string{string(policy.BackendVM), string(policy.BackendLima), string(policy.BackendGvisor),
+		string(policy.BackendContainer), string(policy.BackendProcess), string(policy.BackendNone)}
 )
 
 // RegisterCompletions gives the flags of Flags their words in shells.
 func RegisterCompletions(env *cmdenv.Env, cmd *cobra.Command) {
 	words := map[string][]string{
-		"persona": PersonaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "secrets": secretsWords, "on-unknown": unknownWords, "engine": engineWords, "backend": backendWords, "agent-home": agentHomeWords,
+		"persona": PersonaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "secrets": secretsWords, "on-unknown": unknownWords, "engine": engineWords, "backend": backendWords, "isolation": policy.Isolations, "agent-home": agentHomeWords,
+	}
+	for _, f := range new(config.VM).Flags() {
+		if f.Words != nil {
+			words[f.Name] = f.Words
+		}
 	}
 	for flag, list := range words {
 		cmdline.CompleteFlag(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
 	}
-	for _, flag := range []string{"env", "timeout", "memory", "pids", "deny", "protect", "host-port", "publish"} {
+	for _, flag := range []string{"env", "timeout", "memory", "pids", "memory-mb", "cpus", "deny", "protect", "host-port", "publish"} {
 		cmdline.CompleteFlag(cmd, flag, cobra.NoFileCompletions)
 	}
 	cmdline.CompleteFlag(cmd, "allow-host", CompleteHost)

@@ -26,9 +26,10 @@ type Flags struct {
 	Persona, Preset, Permissions, Engine, Image, Size string
 	Write                                             []string
 	JSON, NoPrompts                                   bool
+	VM                                                config.VM
 
 	network, display, home, nested, timeout, memory string
-	history, backend, agentHome, secrets            string
+	history, backend, isolation, agentHome, secrets string
 	read, deny, protect, env, device                []string
 	pids                                            int64
 	net                                             networkFlags
@@ -57,9 +58,14 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable mounts")
 	fs.StringVar(&f.secrets, "secrets", "", "masked (default): secrets of the project are hidden by mounts; strict: each open for reading is looked at as well")
 	fs.StringVar(&f.backend, "backend", "", "process (default): behind walls; container: behind walls, with the system of --image; "+
-		"none: as you, WITHOUT WALLS, with the project's history")
+		"gvisor: under another kernel; vm, lima: in a virtual machine; none: as you, WITHOUT WALLS, with the project's history")
+	fs.StringVar(&f.isolation, "isolation", "",
+		"the least that the backend has to give: process, kernel (a kernel of its own) or vm (a virtual machine)")
 	fs.StringVar(&f.Image, "image", "", "the container's image, for --backend container")
 	fs.StringVar(&f.Engine, "engine", "", "what makes the walls: auto (default), namespaces, bubblewrap or landlock")
+	for _, flag := range f.VM.Flags() {
+		fs.Var(flag, flag.Name, flag.Usage)
+	}
 	fs.BoolVar(&f.JSON, "json", false, "print the result as JSON on standard error when the command has ended")
 	fs.StringVar(&f.Permissions, "permissions", "", "ceiling file: the most that may be granted")
 	groupFlags(fs)
@@ -71,7 +77,8 @@ var flagGroups = map[string]string{
 	cmdline.FlagsFiles:   "protect home secrets history device",
 	cmdline.FlagsNetwork: "deny-host on-unknown host-port unix-socket",
 	cmdline.FlagsLimits:  "memory pids display size",
-	cmdline.FlagsPolicy:  "preset permissions persona agent-home backend image engine nested",
+	cmdline.FlagsMachine: "accel memory-mb cpus qemu-binary kernel-path initrd-path",
+	cmdline.FlagsPolicy:  "preset permissions persona agent-home backend isolation image engine nested",
 }
 
 // groupFlags puts those that a command has under their headings.
@@ -98,6 +105,7 @@ func (f *Flags) Request(cmd *cobra.Command) (policy.Request, error) {
 	f.Files(&r)
 	r.Persona = choice[policy.Persona](f.Persona, "--persona")
 	r.Backend = choice[policy.Backend](f.backend, "--backend")
+	r.Isolation = choice[policy.Isolation](f.isolation, "--isolation")
 	r.Network = choice[policy.NetworkMode](f.network, "--network")
 	r.Display = choice[policy.DisplayMode](f.display, "--display")
 	r.Home = choice[policy.HomeMode](f.home, "--home")

@@ -12,11 +12,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// OneRun are the flags that belong to one run, and cannot stand in a preset.
+var OneRun = []string{"preset", "json", "permissions", "backend", "image", "engine", "size",
+	"accel", "memory-mb", "cpus", "qemu-binary", "kernel-path", "initrd-path"}
+
 // PresetKeys turns the run flags that were given into the keys that mean the
 // same in a preset. A relative place means this directory, and a file's would
 // mean the project that the preset is used in: so it is made absolute.
 func (f *Flags) PresetKeys(cmd *cobra.Command) ([]config.PresetKey, error) {
-	for _, flag := range []string{"preset", "json", "permissions", "backend", "image", "engine"} {
+	for _, flag := range OneRun {
 		if cmd.Flags().Changed(flag) {
 			return nil, fmt.Errorf("--%s belongs to one run and cannot stand in a preset", flag)
 		}
@@ -51,6 +55,8 @@ func (f *Flags) PresetKeys(cmd *cobra.Command) ([]config.PresetKey, error) {
 	keys = append(keys, f.net.presetKeys(f.network)...)
 	word(f.display, "display")
 	word(f.home, "home")
+	word(f.agentHome, "agent_home")
+	word(f.isolation, "isolation")
 	word(f.nested, "nested")
 	word(f.history, "history")
 	word(f.secrets, "secrets")

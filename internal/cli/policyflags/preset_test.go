@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // parsed gives the flags of a line, and the command that they were read for.
@@ -36,6 +37,7 @@ func TestPresetKeys(t *testing.T) {
 		{"--network filtered --allow-host a --host-port 1 --on-unknown ask", "network.mode=filtered network.allow_hosts=[a] network.host_ports=[1] network.on_unknown=ask"},
 		{"--deny-host a --publish 1:2 --unix-socket /s", "network.deny_hosts=[a] network.publish=[1:2] network.unix_sockets=[/s]"},
 		{"--display none --home full --nested userns --history off --secrets strict", "display=none home=full nested=userns history=off secrets=strict"},
+		{"--agent-home shared --isolation kernel", "agent_home=shared isolation=kernel"},
 		{"--env B=2 --env A=1 --env C", "environment.pass=[C] environment.set.A=1 environment.set.B=2"},
 		{"--timeout 5m --memory 2GiB --pids 0", "resources.timeout=5m resources.memory=2GiB resources.pids=0"},
 	} {
@@ -58,6 +60,30 @@ func TestPresetKeys(t *testing.T) {
 	}
 }
 
+// TestNoFlagIsLost: each flag is a key of a preset or is refused there. One that went unsaid would take
+// a demand away from every later run.
+func TestNoFlagIsLost(t *testing.T) {
+	values := map[string]string{"timeout": "5m", "memory": "1GiB", "host-port": "80", "publish": "1:2", "pids": "9",
+		"accel": "tcg", "memory-mb": "512", "cpus": "1"}
+	all := &cobra.Command{Use: "x"}
+	(&Flags{}).Register(all.Flags())
+	all.Flags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Name == "persona" { // it is a key of its own
+			return
+		}
+		value := values[flag.Name]
+		if value == "" && flag.Value.Type() == "bool" {
+			value = "true"
+		} else if value == "" {
+			value = "x"
+		}
+		f, cmd := parsed(t, "--"+flag.Name+"="+value)
+		if keys, err := f.PresetKeys(cmd); err == nil && len(keys) == 0 {
+			t.Errorf("--%s is neither a key nor refused", flag.Name)
+		}
+	})
+}
+
 // TestPresetKeysRefuse: what belongs to one run is no key, and a value is checked before
 // it is written anywhere.
 func TestPresetKeysRefuse(t *testing.T) {
@@ -67,6 +93,7 @@ func TestPresetKeysRefuse(t *testing.T) {
 		{"--permissions x", "--permissions belongs to one run"},
 		{"--backend none", "--backend belongs to one run"},
 		{"--engine auto", "--engine belongs to one run"},
+		{"--memory-mb 512", "--memory-mb belongs to one run"},
 		{"--timeout soon", `--timeout "soon"`},
 		{"--memory much", `--memory "much"`},
 		{"--host-port x", "--host-port"},

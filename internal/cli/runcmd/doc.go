@@ -1,6 +1,6 @@
-// Package runcmd holds the commands that start a program: run, shell and the names of
-// agents in walls of their own, sandbox under one policy file, and exec, launch, terminal
-// and attach in a workspace that stays.
+// Package runcmd holds the commands that start a program: run, shell and the names of agents in
+// walls of their own, sandbox under one policy file; exec, launch, terminal and attach in a
+// workspace that stays.
 //
 // A command turns flags into a request, hands its streams over, tells afterwards what was
 // refused and what changed, and ends as the program did. Packages workspace, lowlevel and

@@ -83,6 +83,11 @@ func execIn(ctx context.Context, env *cmdenv.Env, f *commandFlags, name string, 
 	if err != nil {
 		return err
 	}
+	return execAt(ctx, env, f, e, argv, tty)
+}
+
+// execAt runs a command in a workspace that was found.
+func execAt(ctx context.Context, env *cmdenv.Env, f *commandFlags, e supervisor.Entry, argv []string, tty bool) error {
 	c, err := f.command(e, argv)
 	if err != nil {
 		return err

@@ -38,7 +38,8 @@ short forms of this command: carrel claude, see carrel help claude.
   carrel run --network local --deny '**/*.pem' -- npm test
   carrel run --allow-host preset:npm --allow-host '*.example.com' -- npm install
   carrel run --publish 5173 --host-port 5432 -- npm run dev
-  carrel run --read ~/reference --timeout 10m -- codex exec "explain this"`,
+  carrel run --read ~/reference --timeout 10m -- codex exec "explain this"
+  carrel run --backend vm --memory-mb 4096 --cpus 4 -- make`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return startRun(env, cmd, f, launch{argv: args, persona: policy.Agent})
 		},
@@ -72,7 +73,7 @@ from then on, in other projects and outside too.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shell := []string{decide.UserShell(os.Getenv)}
 			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
-				return startRun(env, cmd, f, launch{argv: append(shell, args...), persona: policy.Human, forAgent: agent})
+				return startRun(env, cmd, f, launch{argv: append(shell, args...), shell: true, persona: policy.Human, forAgent: agent})
 			}
 			name, rest := args[0], args[1:]
 			if len(rest) > 0 && rest[0] == "--" {
@@ -81,8 +82,13 @@ from then on, in other projects and outside too.
 			if _, err := env.Ceilings(f.Permissions); err != nil {
 				return err
 			}
+			e, err := env.Caller().Named(name)
+			if err != nil {
+				return err
+			}
+			shell[0] = decide.ShellIn(policy.Backend(e.Backend), os.Getenv)
 			tty := show.IsTerminal(env.Out) && term.IsTerminal(int(os.Stdin.Fd()))
-			return execIn(cmd.Context(), env, &commandFlags{}, name, append(shell, rest...), tty)
+			return execAt(cmd.Context(), env, &commandFlags{}, e, append(shell, rest...), tty)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
@@ -95,6 +101,7 @@ from then on, in other projects and outside too.
 // launch is what run, shell and the agents' own commands have started.
 type launch struct {
 	argv    []string
+	shell   bool // argv begins with the user's shell
 	persona policy.Persona
 	agent   string // the agent that argv has to start, "" for whatever it starts
 
@@ -115,9 +122,10 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 		return err
 	}
 	s, err := session.New(decide.Request{
-		Version: cmdenv.Version(),
-		Argv:    l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.Preset, PromptsOff: f.NoPrompts,
-		Ceilings: under, Engine: f.Engine, Image: f.Image, Size: f.Size, Environ: env.Environ,
+		Version: cmdenv.Version(), Shell: l.shell,
+		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.Preset, PromptsOff: f.NoPrompts,
+		Ceilings: under, Engine: f.Engine, Image: f.Image, Size: f.Size,
+		VM: f.VM, Environ: env.Environ,
 	})
 	if err != nil {
 		return err

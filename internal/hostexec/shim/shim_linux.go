@@ -43,7 +43,12 @@ func Name(argv0 string) string {
 
 // Main has a host command run with this process's arguments and standard streams, and
 // gives its exit status. One that a signal has ended ends this process likewise.
-func Main(name string, args []string) int {
+func Main(name string, args []string) int { return call(name, args, hostexec.StdioPassed) }
+
+// Carried is Main where the socket passes no descriptors, as that of a virtual machine.
+func Carried(name string, args []string) int { return call(name, args, hostexec.StdioFrames) }
+
+func call(name string, args []string, stdio string) int {
 	c, err := dial()
 	if err != nil {
 		return failed(name, fmt.Errorf("reaching the supervisor: %w", err), exitOurs)
@@ -51,7 +56,7 @@ func Main(name string, args []string) int {
 	defer c.Close()
 	caught := make(chan os.Signal, 16)
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGWINCH)
-	r := &run{conn: c, from: &fdpass.Reader{Conn: c}, name: name}
+	r := &run{conn: c, from: &fdpass.Reader{Conn: c}, name: name, stdio: stdio}
 	return r.run(args, caught)
 }
 
@@ -69,17 +74,20 @@ const id = "1"
 
 // run is one call.
 type run struct {
-	conn *net.UnixConn
-	from *fdpass.Reader
-	name string
+	conn  *net.UnixConn
+	from  *fdpass.Reader
+	name  string
+	stdio string // how the streams are carried
 
-	send  sync.Mutex
-	pipes [3]*os.File // our ends of what is relayed
-	lent  [3]*os.File // what the command gets
-	out   sync.WaitGroup
-	lost  [3]error // what could not be written, known when out is done
-	tty   *os.File
-	reset func()
+	send     sync.Mutex
+	pipes    [3]*os.File // our ends of what is relayed
+	lent     [3]*os.File // what the command gets
+	out      sync.WaitGroup
+	lost     [3]error // what could not be written, known when out is done
+	terminal bool     // the command has one
+	tty      *os.File // its near end, where that was passed
+	reset    func()
+	saying   sync.Mutex // held while a line is sent
 }
 
 func (r *run) run(args []string, caught <-chan os.Signal) int {
@@ -90,10 +98,12 @@ func (r *run) run(args []string, caught <-chan os.Signal) int {
 	var tty *hostexec.Size
 	if term.IsTerminal(0) && term.IsTerminal(1) && term.IsTerminal(2) {
 		tty = size()
-	} else if err := r.plumb(); err != nil {
-		return failed(r.name, err, exitOurs)
+	} else if r.stdio == hostexec.StdioPassed {
+		if err := r.plumb(); err != nil {
+			return failed(r.name, err, exitOurs)
+		}
 	}
-	if err := r.ask(hostexec.Ask(id, r.name, args, cwd, environ(), tty), tty != nil); err != nil {
+	if err := r.ask(hostexec.Ask(id, r.name, args, cwd, environ(), r.stdio, tty), tty != nil); err != nil {
 		return failed(r.name, err, exitNotRunable)
 	}
 	go r.signals(caught)
@@ -108,7 +118,8 @@ func (r *run) ask(lines []byte, terminal bool) error {
 	if len(lines) >= hostexec.MaxLine {
 		return fmt.Errorf("the arguments take %d bytes, and a request at most %d", len(lines), hostexec.MaxLine)
 	}
-	if terminal {
+	r.terminal = terminal
+	if terminal || r.stdio == hostexec.StdioFrames {
 		return fdpass.Send(r.conn, lines)
 	}
 	err := fdpass.Send(r.conn, lines, r.lent[:]...)
@@ -197,16 +208,21 @@ func (r *run) listen() int {
 		}
 		switch reply.Type {
 		case hostexec.TypeStarted:
-			if files := r.from.Take(); len(files) == 1 {
+			switch files := r.from.Take(); {
+			case r.stdio == hostexec.StdioFrames:
+				go r.feed()
+			case len(files) == 1:
 				r.attach(files[0])
 			}
+		case hostexec.TypeOutput:
+			r.show(&reply)
 		case hostexec.TypeExit:
 			r.out.Wait()
 			r.restore()
 			if err := errors.Join(r.lost[:]...); err != nil && reply.Code == 0 {
 				return failed(r.name, fmt.Errorf("its output could not be written: %w", err), exitOurs)
 			}
-			return ended(&reply, r.tty != nil)
+			return ended(&reply, r.terminal)
 		case hostexec.TypeError:
 			r.restore()
 			return refused(r.name, reply.Error)
@@ -256,13 +272,18 @@ func (r *run) attach(near *os.File) {
 	r.send.Unlock()
 	r.front()
 	go func() {
-		for !inFront() { // else reading would stop us
-			time.Sleep(frontPeriod)
-		}
-		r.front()
+		r.awaitFront()
 		_, _ = io.Copy(near, os.Stdin)
 	}()
 	r.out.Go(func() { _, _ = io.Copy(os.Stdout, near) })
+}
+
+// awaitFront waits until our terminal's keys are ours: else reading would stop us.
+func (r *run) awaitFront() {
+	for !inFront() {
+		time.Sleep(frontPeriod)
+	}
+	r.front()
 }
 
 // frontPeriod is how often a shim in the background looks whether it still is.
@@ -278,7 +299,7 @@ func inFront() bool {
 func (r *run) front() {
 	r.send.Lock()
 	defer r.send.Unlock()
-	if r.tty == nil || r.reset != nil || !inFront() {
+	if r.tty == nil && r.stdio == hostexec.StdioPassed || !r.terminal || r.reset != nil || !inFront() {
 		return
 	}
 	if state, err := term.MakeRaw(0); err == nil {
@@ -287,8 +308,11 @@ func (r *run) front() {
 }
 
 func (r *run) resize() {
-	if s := size(); r.tty != nil {
+	switch s := size(); {
+	case r.tty != nil:
 		_ = unix.IoctlSetWinsize(int(r.tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: s.Rows, Col: s.Columns})
+	case r.terminal && r.stdio == hostexec.StdioFrames:
+		_ = r.say(&hostexec.Request{Type: hostexec.TypeResize, ID: id, Size: s})
 	}
 }
 
@@ -314,9 +338,7 @@ func (r *run) signals(caught <-chan os.Signal) {
 		if sig == syscall.SIGCONT {
 			r.front()
 		}
-		if line, err := json.Marshal(hostexec.Request{Type: hostexec.TypeSignal, ID: id, Signal: strings.TrimPrefix(unix.SignalName(sig), "SIG")}); err == nil {
-			_ = fdpass.Send(r.conn, append(line, '\n'))
-		}
+		_ = r.say(&hostexec.Request{Type: hostexec.TypeSignal, ID: id, Signal: strings.TrimPrefix(unix.SignalName(sig), "SIG")})
 		if sig == syscall.SIGTSTP {
 			r.restore()
 			_ = unix.Kill(os.Getpid(), unix.SIGSTOP)

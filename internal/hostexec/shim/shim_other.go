@@ -8,3 +8,6 @@ func Name(string) string { return "" }
 
 // Main is never called.
 func Main(string, []string) int { return 125 }
+
+// Carried is never called.
+func Carried(string, []string) int { return 125 }

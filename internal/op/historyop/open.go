@@ -1,10 +1,10 @@
-// Package historyop is what can be asked of the history of a project: to list steps, to show
-// one and what it changed as a diff, to take steps back, make them again and remove them for
-// good, and how much they take. Every surface asks here.
+// Package historyop is what can be asked of the history of a project: to list steps, to show one
+// and what it changed as a diff; to take steps back, make them again and remove them for good,
+// and how much they take. Every surface asks here.
 //
-// Each operation is a function of a caller and a request. It decides which steps are meant,
-// has the named workspaces of the project release the history where it changes something,
-// and gives values of package stepview. What may be undone and told is decided in package
+// Each operation is a function of a caller and a request. It decides which steps are meant, and
+// has the named workspaces of the project release the history where it changes something. It
+// gives values of package stepview. What may be undone and told is decided in package
 // projecthistory.
 //
 // It prints nothing. What it finds beside the answer, it tells the caller as a notice.
@@ -17,6 +17,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 
 	"carrel/internal/api"
 	"carrel/internal/history/journal"
@@ -31,7 +32,7 @@ import (
 // Of says which history is meant, and what of it may be told.
 type Of struct {
 	Project string // the project that holds this directory; "" is the caller's own
-	TellAs  string // the id of a running workspace: what it shows is told, and no more; "" for no such limit
+	SeenBy  string // the id of a running workspace: what it shows is told, and no more; "" for no such limit
 }
 
 // Step is one step, as programs are told of it.
@@ -71,8 +72,8 @@ func Open(c *op.Caller, of Of) (*projecthistory.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	if of.TellAs != "" {
-		h.TellAs(op.Sighted(c, of.TellAs))
+	if of.SeenBy != "" {
+		h.SeenBy(op.Sighted(c, of.SeenBy))
 	}
 	TellElsewhere(c, h)
 	for _, n := range h.Closed {
@@ -119,7 +120,7 @@ func tellClosed(c *op.Caller, h *projecthistory.History, n uint64) error {
 	case s.Begin.Kind == journal.StepRun || s.Begin.Kind == journal.StepJob:
 		c.Tell(fmt.Sprintf("step %d was interrupted; `carrel show %d` lists what it had done, `carrel undo --step %d` takes it back", n, n, n))
 	default:
-		c.Tell(fmt.Sprintf("the %s of step %d was interrupted and is finished now", s.Begin.Kind, s.Begin.Of))
+		c.Tell(fmt.Sprintf("the %s of %s was interrupted and is finished now", s.Begin.Kind, stepNumbers(s.Begin.Of)))
 		if s.End == nil {
 			return nil
 		}
@@ -134,6 +135,18 @@ func tellClosed(c *op.Caller, h *projecthistory.History, n uint64) error {
 		}
 	}
 	return nil
+}
+
+// stepNumbers names steps for a sentence.
+func stepNumbers(numbers []uint64) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = strconv.FormatUint(n, 10)
+	}
+	if len(words) == 1 {
+		return "step " + words[0]
+	}
+	return "steps " + strings.Join(words, ", ")
 }
 
 // SoFar has an open step tell what it has come to by now.

@@ -49,7 +49,7 @@ func Undo(c *op.Caller, in UndoRequest) (*Undone, error) {
 		return nil, err
 	}
 	if !in.DryRun {
-		if err := c.MayChange(in.Project, in.TellAs); err != nil {
+		if err := c.MayChange(in.Project, in.SeenBy); err != nil {
 			return nil, err
 		}
 		release, err := c.Release(in.Project, "carrel "+in.operation())
@@ -82,7 +82,7 @@ func Undo(c *op.Caller, in UndoRequest) (*Undone, error) {
 	if req.Steps, err = in.steps(h, req); err != nil {
 		return nil, err
 	}
-	return takeBack(h, by, req, in)
+	return undoSteps(h, by, req, in)
 }
 
 func (in *UndoRequest) operation() string {
@@ -193,8 +193,8 @@ func tooFew(h *projecthistory.History, req history.Request, found int, asked str
 		show.Count(found, "step", "steps"), which, what, show.QuoteIf(h.Project), asked, hint)
 }
 
-// takeBack does what is asked for, or says what it would do.
-func takeBack(h *projecthistory.History, by projecthistory.Request, req history.Request, in UndoRequest) (*Undone, error) {
+// undoSteps does what is asked for, or says what it would do.
+func undoSteps(h *projecthistory.History, by projecthistory.Request, req history.Request, in UndoRequest) (*Undone, error) {
 	if in.DryRun {
 		v, err := h.Preview(by, req)
 		if v == nil {

@@ -49,7 +49,7 @@ func Check(c *op.Caller, name string) (*Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, preview := range []func() error{p.PreviewEngine, p.Preview, p.PreviewStrict} {
+	for _, preview := range []func() error{p.PreviewEngine, p.Preview, p.StrictlyHeld} {
 		if err := preview(); err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ var errNoPlace = errors.New("there is no place for profiles: neither XDG_CONFIG_
 // none adds to an error where the names are.
 func none(err error) error {
 	if errors.Is(err, profile.ErrNone) {
-		return fmt.Errorf("%w\nhint: carrel profile list names them", err)
+		return fmt.Errorf("%w\nhint: `carrel profile list` names them", err)
 	}
 	return err
 }

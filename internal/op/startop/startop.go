@@ -213,7 +213,7 @@ func setupFailed(c *op.Caller, s *Started) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the profile's setup command %q ended with status %d; the workspace was stopped\nhint: carrel logs %s %s", s.Failed.Name, s.Failed.Exit, s.Status.Name, s.Failed.ID)
+	return fmt.Errorf("the profile's setup command %q ended with status %d; the workspace was stopped\nhint: `carrel logs %s %s` shows what it said", s.Failed.Name, s.Failed.Exit, s.Status.Name, s.Failed.ID)
 }
 
 // Would says what a workspace would be, and starts nothing.

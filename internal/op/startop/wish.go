@@ -3,6 +3,7 @@ package startop
 import (
 	"strconv"
 
+	"carrel/internal/config"
 	"carrel/internal/decide"
 	"carrel/internal/op"
 	"carrel/internal/policy"
@@ -13,9 +14,11 @@ import (
 type Wish struct {
 	Name, Profile, Purpose, Agent string
 	Network, Display, Backend     string
+	Isolation                     string // the least that the backend has to give
 	Size                          string // of the display, WIDTHxHEIGHT
 	Read, Write                   []string
 	Hosts                         []string
+	VM                            config.VM
 	NoPrompts                     bool // the agent's own questions are off
 	Owner                         int  // the process that it ends with, 0 for none
 	Passing                       bool // when that process ends, only the audit log is kept
@@ -37,7 +40,11 @@ func (w *Wish) Words() []string {
 	add("network", w.Network)
 	add("display", w.Display)
 	add("backend", w.Backend)
+	add("isolation", w.Isolation)
 	add("size", w.Size)
+	for _, f := range w.VM.Flags() {
+		add(f.Name, f.String())
+	}
 	add("allow-host", w.Hosts...)
 	add("read", w.Read...)
 	add("write", w.Write...)
@@ -64,7 +71,7 @@ func (w *Wish) Request(c *op.Caller) (*Request, error) {
 	}
 	r := &Request{Name: w.Name, Purpose: w.Purpose, Owner: w.Owner, Passing: w.Passing, Detach: true, Words: w.Words()}
 	r.Asked = decide.Request{
-		Flags: w.flags(), Default: policy.Agent, PromptsOff: w.NoPrompts, Size: w.Size, Environ: c.Environ, Profile: w.Profile,
+		Flags: w.flags(), Default: policy.Agent, PromptsOff: w.NoPrompts, Size: w.Size, VM: w.VM, Environ: c.Environ, Profile: w.Profile,
 		Version: c.Version, Here: c.Dir, Ceilings: under, Stays: true,
 	}
 	if w.Agent != "" {
@@ -77,6 +84,7 @@ func (w *Wish) Request(c *op.Caller) (*Request, error) {
 func (w *Wish) flags() policy.Request {
 	var r policy.Request
 	r.Backend = one[policy.Backend]("--backend", w.Backend)
+	r.Isolation = one[policy.Isolation]("--isolation", w.Isolation)
 	r.Network = one[policy.NetworkMode]("--network", w.Network)
 	r.Display = one[policy.DisplayMode]("--display", w.Display)
 	for _, place := range w.Read {
