@@ -152,7 +152,7 @@ func askAddress(ctx context.Context, s *dbus.Conn, owner string) (string, error)
 	return stringOf(vs), nil
 }
 
-// to is a question to a node.
+// ask is a question to a node.
 func (r Ref) ask(face, member, want string, args ...any) *dbus.Call {
 	return &dbus.Call{To: r.bus, Path: r.path, Interface: face, Member: member, Args: args, Want: want}
 }

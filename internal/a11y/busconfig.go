@@ -106,16 +106,6 @@ func serviceCommand(b []byte) string {
 	return ""
 }
 
-// Environment returns the variables that make programs show their tree, NAME=VALUE,
-// and the names that must not be set. They are for programs, not for the bus.
-func Environment(sessionSocket string) (set, unset []string) {
-	return []string{
-		"DBUS_SESSION_BUS_ADDRESS=unix:path=" + dbus.EscapeAddress(sessionSocket),
-		"QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1",
-		"GNOME_ACCESSIBILITY=1", // Firefox, LibreOffice
-	}, []string{"NO_AT_BRIDGE", "AT_SPI_BUS_ADDRESS", "AT_SPI_BUS_TYPE", "GTK_A11Y", "DBUS_STARTER_ADDRESS", "DBUS_STARTER_BUS_TYPE"}
-}
-
 func escapeXML(s string) string {
 	var b bytes.Buffer
 	_ = xml.EscapeText(&b, []byte(s)) // a buffer takes everything

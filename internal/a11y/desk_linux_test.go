@@ -61,11 +61,11 @@ func newDesk(t *testing.T) *desk {
 		d.write(filepath.Join(ServicesName, name), text)
 	}
 	d.write("session.conf", BusConfig(d.bus))
-	set, _ := Environment(d.bus)
-	d.env = append([]string{
+	d.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "XDG_RUNTIME_DIR=" + filepath.Join(dir, "run"),
 		"LC_ALL=C.UTF-8", "GSETTINGS_BACKEND=memory", "TMPDIR=" + dir,
-	}, set...)
+		"DBUS_SESSION_BUS_ADDRESS=unix:path=" + dbus.EscapeAddress(d.bus), "QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1", "GNOME_ACCESSIBILITY=1",
+	}
 	d.display = d.startXvfb(xvfb)
 	// No display for the bus: what it starts has nothing to do there.
 	d.start(nil, daemon, "--nofork", "--nopidfile", "--config-file="+filepath.Join(dir, "session.conf"))

@@ -81,7 +81,7 @@ func (r Rules) Config() []byte {
 	return b.Bytes()
 }
 
-// systemConfigs are where at-spi-bus-launcher looks for the configuration of the
+// These are where at-spi-bus-launcher looks for the configuration of the
 // accessibility bus: in the system's own, and below the prefix that it is installed at.
 const (
 	localConfig  = "etc/at-spi2/accessibility.conf"

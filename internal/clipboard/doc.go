@@ -1,6 +1,6 @@
 // Package clipboard is what the programs of one workspace copy to and paste from, see
-// [Clipboard], and how a person carries something between it and their own desktop's, by
-// [Send] and [Take].
+// [Clipboard]. [Send] and [Take] are how a person carries something between it and their own
+// desktop's.
 //
 // What lies on the person's clipboard is read at two moments only: when they send it, and,
 // where the policy says so, just after they have pressed the key for pasting. What is

@@ -61,12 +61,13 @@ func openHost(ctx context.Context, getenv func(string) string) (host, error) {
 	return x11Host{x}, nil
 }
 
-// x11Host is the clipboard of an X server.
+// isProgram says whether a path is a file that can be started.
 func isProgram(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
 }
 
+// x11Host is the clipboard of an X server.
 type x11Host struct{ x *xclient.Clipboard }
 
 func (h x11Host) types(ctx context.Context) ([]string, error) {

@@ -120,7 +120,7 @@ func (c *Computer) Act(ctx context.Context, a Action) (Result, error) {
 	if c.Look == 0 && a.Name != "wait" {
 		return Result{}, nil
 	}
-	if err := (&hands{d: c.d}).wait(ctx, c.Look); err != nil {
+	if err := (&hands{d: &c.d.inputDevice}).wait(ctx, c.Look); err != nil {
 		return Result{}, err
 	}
 	return c.look(ctx, told)

@@ -27,7 +27,7 @@ var atomNames = []string{
 	"_NET_WM_WINDOW_TYPE_COMBO", "_NET_WM_WINDOW_TYPE_DND", "_NET_WM_WINDOW_TYPE_NORMAL",
 }
 
-func (d *Desktop) intern() error {
+func (d *display) intern() error {
 	d.atoms = atoms{make(map[string]xproto.Atom), make(map[xproto.Atom]string)}
 	asked := make([]xproto.InternAtomCookie, len(atomNames))
 	for i, name := range atomNames {
@@ -45,4 +45,21 @@ func (d *Desktop) intern() error {
 }
 
 // atom gives the number of one of atomNames.
-func (d *Desktop) atom(name string) xproto.Atom { return d.atoms.number[name] }
+func (d *display) atom(name string) xproto.Atom { return d.atoms.number[name] }
+
+// internAll asks for atoms, all at once.
+func (d *display) internAll(names []string) (map[string]xproto.Atom, error) {
+	asked := make([]xproto.InternAtomCookie, len(names))
+	for i, name := range names {
+		asked[i] = xproto.InternAtom(d.x, false, uint16(len(name)), name)
+	}
+	out := make(map[string]xproto.Atom, len(names))
+	for i, name := range names {
+		r, err := asked[i].Reply()
+		if err != nil {
+			return nil, fmt.Errorf("asking for the atom %.60q: %w", name, err)
+		}
+		out[name] = r.Atom
+	}
+	return out, nil
+}

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"carrel/internal/desktop/wire"
+
 	"github.com/jezek/xgb"
 	"github.com/jezek/xgb/xproto"
 )
@@ -39,13 +41,10 @@ func TextContent(text string) Content {
 	return c
 }
 
-// ImageContent is a picture, the bytes of a PNG file.
-func ImageContent(png []byte) Content { return Content{"image/png": png} }
-
 // Bounds of the clipboard.
 const (
 	// MaxClipboard is the most bytes that are read or set, all formats together.
-	MaxClipboard = 64 << 20
+	MaxClipboard = wire.MaxProperty
 	// maxReadings is the most bytes that readings hold which go on at the same time.
 	maxReadings = 2 * MaxClipboard
 	// maxTargets formats are listed or set.
@@ -67,7 +66,7 @@ var ErrEmpty = errors.New("the selection is empty: no program offers anything th
 // its own, and owns what was set until another program sets something else or
 // Close is called.
 type Clipboard struct {
-	d      *Desktop
+	d      *display
 	window xproto.Window // the owner's
 	queue  chan xgb.Event
 	atom   map[string]xproto.Atom
@@ -90,7 +89,7 @@ var clipboardAtoms = []string{"CLIPBOARD", "PRIMARY", "TARGETS", "MULTIPLE", "TI
 
 // OpenClipboard connects to a display, as [Open] does.
 func OpenClipboard(ctx context.Context, dial Dial, cookie []byte) (*Clipboard, error) {
-	d, err := Open(ctx, dial, cookie)
+	d, err := connect(ctx, dial, cookie)
 	if err != nil {
 		return nil, err
 	}
@@ -134,23 +133,6 @@ func (c *Clipboard) newWindow() (xproto.Window, error) {
 		return 0, err
 	}
 	return w, xproto.CreateWindowChecked(c.d.x, 0, w, c.d.root, -1, -1, 1, 1, 0, xproto.WindowClassInputOnly, 0, xproto.CwEventMask, []uint32{xproto.EventMaskPropertyChange}).Check()
-}
-
-// internAll asks for atoms, all at once.
-func (d *Desktop) internAll(names []string) (map[string]xproto.Atom, error) {
-	asked := make([]xproto.InternAtomCookie, len(names))
-	for i, name := range names {
-		asked[i] = xproto.InternAtom(d.x, false, uint16(len(name)), name)
-	}
-	out := make(map[string]xproto.Atom, len(names))
-	for i, name := range names {
-		r, err := asked[i].Reply()
-		if err != nil {
-			return nil, fmt.Errorf("asking for the atom %.60q: %w", name, err)
-		}
-		out[name] = r.Atom
-	}
-	return out, nil
 }
 
 func (c *Clipboard) selection(s Selection) (xproto.Atom, error) {

@@ -55,7 +55,7 @@ func TestClipboardOut(t *testing.T) {
 		}
 	}
 	picture := big(2 << 20)
-	if err := c.Set(t.Context(), Copied, ImageContent(picture)); err != nil {
+	if err := c.Set(t.Context(), Copied, Content{"image/png": picture}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.tool(t, "xclip", "-o", "-selection", "clipboard", "-t", "image/png"); got != string(picture) {
@@ -134,7 +134,7 @@ func TestClipboardIn(t *testing.T) {
 func TestClipboardOwnerIsSilent(t *testing.T) {
 	s := xvfb(t)
 	c, silent := s.clipboard(t), s.open(t)
-	w, err := (&Clipboard{d: silent}).newWindow()
+	w, err := (&Clipboard{d: silent.display}).newWindow()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestClipboardFlood(t *testing.T) {
 	if err := c.Set(t.Context(), Copied, TextContent(strings.Repeat("0123456789abcdef", 1<<16))); err != nil {
 		t.Fatal(err)
 	}
-	w, err := (&Clipboard{d: rude}).newWindow()
+	w, err := (&Clipboard{d: rude.display}).newWindow()
 	if err != nil {
 		t.Fatal(err)
 	}

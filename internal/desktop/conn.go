@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"net"
 	"sync"
 	"time"
+
+	"carrel/internal/desktop/wire"
 
 	"github.com/jezek/xgb"
 	"github.com/jezek/xgb/xproto"
@@ -18,10 +21,11 @@ import (
 // pictures then come through shared memory.
 type Dial func(ctx context.Context) (net.Conn, error)
 
-// Desktop is an X display with one connection to it.
-type Desktop struct {
+// display is one connection to an X display: requests with a bound in time, events, atoms and
+// properties. It has no memory of what is on the screen.
+type display struct {
 	x      *xgb.Conn
-	wire   *wire
+	wire   *wire.Conn
 	root   xproto.Window
 	screen *xproto.ScreenInfo
 	setup  *xproto.SetupInfo
@@ -31,8 +35,6 @@ type Desktop struct {
 	gone   chan struct{} // closed when the connection has ended
 	end    func()        // closes it
 	once   sync.Once     // of Close
-	shared segments
-	input  inputState
 }
 
 // ErrGone is what calls return once the connection to the display has ended:
@@ -48,10 +50,8 @@ const (
 	patience = 30 * time.Second
 )
 
-// Open connects to a display. The cookie has 16 bytes, the secret of
-// MIT-MAGIC-COOKIE-1; nil is for a server that asks for none. The context
-// bounds the connecting only.
-func Open(ctx context.Context, dial Dial, cookie []byte) (*Desktop, error) {
+// connect connects to a display; see [Open].
+func connect(ctx context.Context, dial Dial, cookie []byte) (*display, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c, err := dial(ctx)
@@ -75,15 +75,14 @@ func Open(ctx context.Context, dial Dial, cookie []byte) (*Desktop, error) {
 	return d, nil
 }
 
-func open(ctx context.Context, c net.Conn, cookie []byte) (*Desktop, error) {
-	tables()
-	w, err := greet(c, cookie)
+func open(ctx context.Context, c net.Conn, cookie []byte) (*display, error) {
+	w, err := wire.Greet(c, cookie)
 	if err != nil {
 		return nil, err
 	}
-	d := &Desktop{wire: w, turns: make(chan struct{}, maxTurns), input: inputState{turn: make(chan struct{}, 1)}, gone: make(chan struct{})}
+	d := &display{wire: w, turns: make(chan struct{}, maxTurns), gone: make(chan struct{})}
 	d.end = sync.OnceFunc(func() { close(d.gone) })
-	w.end = d.end
+	w.End = d.end
 	x, err := xgb.NewConnNet(w)
 	if err != nil {
 		return nil, err
@@ -111,14 +110,12 @@ func open(ctx context.Context, c net.Conn, cookie []byte) (*Desktop, error) {
 	return d, nil
 }
 
-// Close ends the connection, and with it every call that still waits. It frees
-// the memory of pictures, so it is called after the server's end as well.
-func (d *Desktop) Close() error {
+// Close ends the connection, and with it every call that still waits.
+func (d *display) Close() error {
 	err := net.ErrClosed
 	d.once.Do(func() {
 		err = d.wire.Conn.Close() // the library's own Close waits for the server
 		d.end()
-		d.shared.close()
 	})
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -127,7 +124,7 @@ func (d *Desktop) Close() error {
 }
 
 // Done is closed when the connection to the display has ended.
-func (d *Desktop) Done() <-chan struct{} { return d.gone }
+func (d *display) Done() <-chan struct{} { return d.gone }
 
 // do runs f, which talks to the server, and comes back when it is done, when
 // the context ends or when the display is gone. What is left of f then ends on
@@ -135,7 +132,7 @@ func (d *Desktop) Done() <-chan struct{} { return d.gone }
 // keeps its turn, so that a server that hangs is not asked without end. The
 // error names what was tried. f gives its result, and writes nothing else that
 // the caller reads: it may still run when the caller has gone on.
-func do[T any](ctx context.Context, d *Desktop, what string, f func() (T, error)) (T, error) {
+func do[T any](ctx context.Context, d *display, what string, f func() (T, error)) (T, error) {
 	var none T
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -171,13 +168,13 @@ func do[T any](ctx context.Context, d *Desktop, what string, f func() (T, error)
 }
 
 // do is for what has no result.
-func (d *Desktop) do(ctx context.Context, what string, f func() error) error {
+func (d *display) do(ctx context.Context, what string, f func() error) error {
 	_, err := do(ctx, d, what, func() (struct{}, error) { return struct{}{}, f() })
 	return err
 }
 
 // explain says what was tried, and turns the library's end of file into ours.
-func (d *Desktop) explain(what string, err error) error {
+func (d *display) explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -206,7 +203,7 @@ func protect(f func() error) (err error) {
 // ask sends a request that has a reply, and can be waited for later: many can
 // be on their way. The reply of a request is its bytes, head included, at
 // least 32.
-func (d *Desktop) ask(request []byte) *xgb.Cookie {
+func (d *display) ask(request []byte) *xgb.Cookie {
 	c := d.x.NewCookie(true, true)
 	d.x.NewRequest(request, c)
 	return c
@@ -217,4 +214,66 @@ func (d *Desktop) ask(request []byte) *xgb.Cookie {
 func isX(err error) bool {
 	var x xgb.Error
 	return errors.As(err, &x)
+}
+
+// sleep waits for a signal, or for a time where there is none.
+func (d *display) sleep(ctx context.Context, t time.Duration, s signal) error {
+	var after <-chan time.Time
+	if s == nil {
+		after = time.After(t)
+	}
+	select {
+	case <-s:
+		return nil
+	case <-after:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.gone:
+		return ErrGone
+	}
+}
+
+// ErrTimeout is what waiting in vain gives, with context.DeadlineExceeded.
+var ErrTimeout = errors.New("it did not happen in time")
+
+func (d *display) timeout(what string, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w (%w)", what, ErrTimeout, context.DeadlineExceeded)
+	}
+	return d.explain(what, err)
+}
+
+// roundTrip comes back when the server has done all earlier requests.
+func (d *display) roundTrip() error {
+	_, err := xproto.GetInputFocus(d.x).Reply()
+	return err
+}
+
+// Size is the size of the screen in pixels.
+func (d *display) Size(ctx context.Context) (width, height int, err error) {
+	g, err := do(ctx, d, "asking for the screen's size", func() (*xproto.GetGeometryReply, error) {
+		return xproto.GetGeometry(d.x, xproto.Drawable(d.root)).Reply()
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	return int(g.Width), int(g.Height), nil
+}
+
+// Pointer is where the pointer is, in the screen's coordinates.
+func (d *display) Pointer(ctx context.Context) (image.Point, error) {
+	return do(ctx, d, "asking for the pointer", func() (image.Point, error) {
+		r, err := xproto.QueryPointer(d.x, d.root).Reply()
+		if err != nil {
+			return image.Point{}, err
+		}
+		return image.Pt(int(r.RootX), int(r.RootY)), nil
+	})
+}
+
+// extent is Size as a point.
+func (d *display) extent(ctx context.Context) (image.Point, error) {
+	w, h, err := d.Size(ctx)
+	return image.Pt(w, h), err
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carrel/internal/desktop/wire"
 )
 
 func TestOpen(t *testing.T) {
@@ -16,8 +18,8 @@ func TestOpen(t *testing.T) {
 	if d.root == 0 || d.screen.WidthInPixels != 1920 || d.atom("_NET_WM_NAME") == 0 {
 		t.Errorf("root %d, width %d, atom %d", d.root, d.screen.WidthInPixels, d.atom("_NET_WM_NAME"))
 	}
-	for _, e := range extensions {
-		if _, err := d.opcode(e.name); err != nil {
+	for _, e := range wire.Extensions {
+		if _, err := d.opcode(e.Name); err != nil {
 			t.Error(err)
 		}
 	}

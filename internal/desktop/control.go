@@ -16,12 +16,15 @@ import (
 // answers to nobody, so what has an effect that can be seen is
 // waited for.
 
+// windowControl changes windows.
+type windowControl struct{ windowList }
+
 // settleTime is how long a window manager may take to do what it was asked.
 const settleTime = 2 * time.Second
 
 // Focus shows a window, raises it and gives it the keyboard, and returns when
 // it has it.
-func (d *Desktop) Focus(ctx context.Context, id ID) error {
+func (d *windowControl) Focus(ctx context.Context, id ID) error {
 	return d.change(ctx, "focusing", id, func(s stack, w xproto.Window) error {
 		if s.managed {
 			// From a pager, so that it is not held for a program that pushes
@@ -37,7 +40,7 @@ func (d *Desktop) Focus(ctx context.Context, id ID) error {
 }
 
 // Raise puts a window over all others; the keyboard stays where it is.
-func (d *Desktop) Raise(ctx context.Context, id ID) error {
+func (d *windowControl) Raise(ctx context.Context, id ID) error {
 	return d.change(ctx, "raising", id, func(s stack, w xproto.Window) error {
 		return xproto.ConfigureWindowChecked(d.x, w, xproto.ConfigWindowStackMode, []uint32{xproto.StackModeAbove}).Check()
 	}, nil)
@@ -51,7 +54,7 @@ const (
 
 // Move puts the upper left corner of a window, without its frame, to a place
 // in the screen's coordinates. A window manager may keep it on the screen.
-func (d *Desktop) Move(ctx context.Context, id ID, x, y int) error {
+func (d *windowControl) Move(ctx context.Context, id ID, x, y int) error {
 	if x < minPlace || x > maxPlace || y < minPlace || y > maxPlace {
 		return fmt.Errorf("moving %s to %d,%d: coordinates are from %d to %d", id, x, y, minPlace, maxPlace)
 	}
@@ -60,14 +63,14 @@ func (d *Desktop) Move(ctx context.Context, id ID, x, y int) error {
 
 // Resize gives a window a size without its frame, in pixels. Programs may
 // round it: terminals to whole characters.
-func (d *Desktop) Resize(ctx context.Context, id ID, w, h int) error {
+func (d *windowControl) Resize(ctx context.Context, id ID, w, h int) error {
 	if w < 1 || w > maxSize || h < 1 || h > maxSize {
 		return fmt.Errorf("resizing %s to %dx%d: a size is from 1x1 to %dx%d", id, w, h, maxSize, maxSize)
 	}
 	return d.configure(ctx, "resizing", id, xproto.ConfigWindowWidth|xproto.ConfigWindowHeight, [4]int{0, 0, w, h})
 }
 
-func (d *Desktop) configure(ctx context.Context, what string, id ID, which uint16, to [4]int) error {
+func (d *windowControl) configure(ctx context.Context, what string, id ID, which uint16, to [4]int) error {
 	return d.change(ctx, what, id, func(s stack, w xproto.Window) error {
 		if s.managed {
 			return d.askManager(w, which, to)
@@ -92,7 +95,7 @@ func (d *Desktop) configure(ctx context.Context, what string, id ID, which uint1
 // askManager has the window manager move or resize a window. It is told the place of the
 // frame: asked for that of the window itself (static gravity), openbox counts the border
 // in that the window once had.
-func (d *Desktop) askManager(w xproto.Window, which uint16, to [4]int) error {
+func (d *windowControl) askManager(w xproto.Window, which uint16, to [4]int) error {
 	p, err := d.property(w, "_NET_FRAME_EXTENTS", 4*4)
 	if err != nil {
 		return err
@@ -108,7 +111,7 @@ func (d *Desktop) askManager(w xproto.Window, which uint16, to [4]int) error {
 }
 
 // Minimise takes a window off the screen; Show brings it back.
-func (d *Desktop) Minimise(ctx context.Context, id ID) error {
+func (d *windowControl) Minimise(ctx context.Context, id ID) error {
 	return d.change(ctx, "minimising", id, func(s stack, w xproto.Window) error {
 		if s.managed {
 			return d.tellRoot(w, "WM_CHANGE_STATE", iconicState, 0, 0, 0, 0)
@@ -119,7 +122,7 @@ func (d *Desktop) Minimise(ctx context.Context, id ID) error {
 }
 
 // Show brings a window back that was minimised, over the others.
-func (d *Desktop) Show(ctx context.Context, id ID) error {
+func (d *windowControl) Show(ctx context.Context, id ID) error {
 	return d.change(ctx, "showing", id, func(s stack, w xproto.Window) error {
 		return d.show(w)
 	}, func(w Window) bool { return !w.Minimised && !w.Hidden })
@@ -131,7 +134,7 @@ const (
 	iconicState = 3
 )
 
-func (d *Desktop) show(w xproto.Window) error {
+func (d *windowControl) show(w xproto.Window) error {
 	if a, err := xproto.GetWindowAttributes(d.x, w).Reply(); err != nil {
 		return err
 	} else if a.MapState == xproto.MapStateUnmapped {
@@ -143,7 +146,7 @@ func (d *Desktop) show(w xproto.Window) error {
 	return xproto.ConfigureWindowChecked(d.x, w, xproto.ConfigWindowStackMode, []uint32{xproto.StackModeAbove}).Check()
 }
 
-func (d *Desktop) setState(w xproto.Window, state uint32) {
+func (d *windowControl) setState(w xproto.Window, state uint32) {
 	value := binary.LittleEndian.AppendUint32(nil, state)
 	value = append(value, 0, 0, 0, 0) // no icon window
 	xproto.ChangeProperty(d.x, xproto.PropModeReplace, w, d.atom("WM_STATE"), d.atom("WM_STATE"), 32, 2, value)
@@ -152,7 +155,7 @@ func (d *Desktop) setState(w xproto.Window, state uint32) {
 // CloseWindow asks a program to close a window, as the button in its corner
 // does. The program may ask its user first, so the window may stay: Wait tells.
 // A program that takes no part in this is an error; Kill ends it.
-func (d *Desktop) CloseWindow(ctx context.Context, id ID) error {
+func (d *windowControl) CloseWindow(ctx context.Context, id ID) error {
 	return d.change(ctx, "closing", id, func(s stack, w xproto.Window) error {
 		p, err := d.property(w, "WM_PROTOCOLS", 4*64)
 		if err != nil {
@@ -167,7 +170,7 @@ func (d *Desktop) CloseWindow(ctx context.Context, id ID) error {
 
 // Kill cuts off the program that made a window, with all its windows. Work that
 // it has not saved is lost.
-func (d *Desktop) Kill(ctx context.Context, id ID) error {
+func (d *windowControl) Kill(ctx context.Context, id ID) error {
 	return d.change(ctx, "killing", id, func(s stack, w xproto.Window) error {
 		return xproto.KillClientChecked(d.x, uint32(w)).Check()
 	}, nil)
@@ -175,7 +178,7 @@ func (d *Desktop) Kill(ctx context.Context, id ID) error {
 
 // change makes one change to a top-level window. With done set it waits until
 // the window is so.
-func (d *Desktop) change(ctx context.Context, what string, id ID, f func(stack, xproto.Window) error, done func(Window) bool) error {
+func (d *windowControl) change(ctx context.Context, what string, id ID, f func(stack, xproto.Window) error, done func(Window) bool) error {
 	what = what + " " + id.String()
 	err := d.do(ctx, what, func() error {
 		s, err := d.stack()
@@ -207,15 +210,4 @@ func (d *Desktop) change(ctx context.Context, what string, id ID, f func(stack, 
 		}
 		return false, noWindow(id)
 	})
-}
-
-// tellRoot sends the window manager a message about a window.
-func (d *Desktop) tellRoot(w xproto.Window, kind string, data ...uint32) error {
-	const manager = xproto.EventMaskSubstructureNotify | xproto.EventMaskSubstructureRedirect
-	return d.tell(d.root, w, kind, manager, [5]uint32(data))
-}
-
-func (d *Desktop) tell(to, about xproto.Window, kind string, mask uint32, data [5]uint32) error {
-	e := xproto.ClientMessageEvent{Format: 32, Window: about, Type: d.atom(kind), Data: xproto.ClientMessageDataUnionData32New(data[:])}
-	return xproto.SendEventChecked(d.x, false, to, mask, string(e.Bytes())).Check()
 }

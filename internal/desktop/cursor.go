@@ -31,7 +31,7 @@ func readCursor(b []byte) (cursor, error) {
 }
 
 // drawCursor draws the pointer into a frame that shows an area of the screen.
-func (d *Desktop) drawCursor(f picture.Frame, seen image.Rectangle) error {
+func (d *shots) drawCursor(f picture.Frame, seen image.Rectangle) error {
 	op, err := d.opcode("XFIXES")
 	if err != nil {
 		return err

@@ -15,11 +15,14 @@ import (
 	"github.com/jezek/xgb/xproto"
 )
 
+// screenWatch waits for the screen to change, or to be still, and records it.
+type screenWatch struct{ shots }
+
 // painted has the server tell when something is painted in an area of the
 // screen, the empty one being all of it. s is raised for each round of
 // painting; nothing is asked of the server in between.
-func (d *Desktop) painted(ctx context.Context, area image.Rectangle) (s signal, stop func(), err error) {
-	id, err := do(ctx, d, "watching the screen", func() (damage.Damage, error) {
+func (d *screenWatch) painted(ctx context.Context, area image.Rectangle) (s signal, stop func(), err error) {
+	id, err := do(ctx, d.display, "watching the screen", func() (damage.Damage, error) {
 		if _, err := d.opcode("DAMAGE"); err != nil {
 			return 0, err
 		}
@@ -54,7 +57,7 @@ func (d *Desktop) painted(ctx context.Context, area image.Rectangle) (s signal, 
 
 // rearm empties a damage after each report: the server only reports when it
 // grows. It is also who ends it.
-func (d *Desktop) rearm(id damage.Damage, again signal, quit <-chan struct{}) {
+func (d *screenWatch) rearm(id damage.Damage, again signal, quit <-chan struct{}) {
 	for {
 		select {
 		case <-again:
@@ -74,7 +77,7 @@ func (d *Desktop) rearm(id damage.Damage, again signal, quit <-chan struct{}) {
 
 // WaitIdle waits until nothing was painted in an area of the screen for a time.
 // The empty area is the whole screen. A blinking cursor is never idle.
-func (d *Desktop) WaitIdle(ctx context.Context, area image.Rectangle, quiet time.Duration) error {
+func (d *screenWatch) WaitIdle(ctx context.Context, area image.Rectangle, quiet time.Duration) error {
 	what := fmt.Sprintf("waiting for a screen that is still for %v", quiet)
 	if quiet <= 0 {
 		return fmt.Errorf("%s: the time has to be more than nothing", what)
@@ -113,7 +116,7 @@ type Pixels struct {
 
 // WaitPixels waits until an area looks as described and gives the token of its
 // pixels.
-func (d *Desktop) WaitPixels(ctx context.Context, p Pixels) (token string, err error) {
+func (d *screenWatch) WaitPixels(ctx context.Context, p Pixels) (token string, err error) {
 	what := "waiting for pixels"
 	conditions := 0
 	for _, set := range []bool{p.NotToken != "", p.Token != "", p.Colour != nil} {
@@ -143,12 +146,12 @@ func (d *Desktop) WaitPixels(ctx context.Context, p Pixels) (token string, err e
 	}
 }
 
-func (d *Desktop) look(ctx context.Context, p Pixels) (bool, string, error) {
+func (d *screenWatch) look(ctx context.Context, p Pixels) (bool, string, error) {
 	type answer struct {
 		ok    bool
 		token string
 	}
-	a, err := do(ctx, d, "looking at the screen", func() (a answer, err error) {
+	a, err := do(ctx, d.display, "looking at the screen", func() (a answer, err error) {
 		err = d.withPixels(Shot{Window: p.Window, Area: p.Area}, func(f picture.Frame, _ image.Rectangle) error {
 			a.token = f.Token()
 			switch {

@@ -115,18 +115,26 @@ func TestRecord(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "video."+name)
 		var cmd *exec.Cmd
 		var raw bytes.Buffer
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(700*time.Millisecond, cancel)
-		err := d.Frames(ctx, 10, &raw, func(w, h int) error {
-			args, err := FFmpegArgs(w, h, 10, name)
-			cmd = exec.Command(ffmpeg, args...)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := raw.Len() / (641 * 361 * 4); n < 6 || n > 9 || raw.Len()%(641*361*4) != 0 {
-			t.Errorf("%d frames, %d bytes", n, raw.Len())
+		const frame = 641 * 361 * 4
+		for try := range 5 { // a busy machine has fewer
+			raw.Reset()
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(700*time.Millisecond, cancel)
+			err := d.Frames(ctx, 10, &raw, func(w, h int) error {
+				args, err := FFmpegArgs(w, h, 10, name)
+				cmd = exec.Command(ffmpeg, args...)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := raw.Len() / frame
+			if raw.Len()%frame != 0 || n > 9 || n < 6 && try == 4 {
+				t.Errorf("%d frames, %d bytes", n, raw.Len())
+			}
+			if n >= 6 {
+				break
+			}
 		}
 		cmd.Stdin = &raw
 		video, err := cmd.Output()

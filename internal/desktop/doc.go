@@ -4,9 +4,9 @@
 // client of the X11 protocol and starts no program. [Manage] is a small window
 // manager, and [Computer] what Anthropic's computer-use tool does.
 //
-// [Open] gives a [Desktop] from a way to connect and a cookie. All methods of a
-// Desktop may be called by many goroutines at once, and each takes a context
-// whose end ends the call, also when the server does not answer any more.
+// [Open] gives a [Desktop] from a way to connect and a cookie. All methods of a Desktop may be
+// called by many goroutines at once. Each takes a context whose end ends the call, also when the
+// server does not answer any more.
 //
 // # Words
 //
@@ -19,11 +19,9 @@
 //
 // # The server is not trusted
 //
-// An X server parses what programs inside send it, and its walls are there
-// because it might give in. So what it answers is data from outside: [wire]
-// bounds every message before the protocol library sees it, replies whose
-// lengths the library would believe are parsed here, and a panic in the
-// library becomes an error of the call. Titles and classes come from programs
-// inside; they are cut to a bound and are valid UTF-8, but may still say
-// anything.
+// An X server parses what programs inside send it, and its walls are there because it might give
+// in. So what it answers is data from outside: package wire bounds every message before the
+// protocol library sees it. Replies whose lengths the library would believe are parsed here, and
+// a panic in the library becomes an error of the call. Titles and classes come from programs
+// inside; they are cut to a bound and are valid UTF-8, but may still say anything.
 package desktop

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"carrel/internal/desktop/wiretest"
 )
 
 // liar is a real server's connection that replies to what has no reply.
@@ -69,7 +71,7 @@ func (l *liar) next() error {
 	}
 	l.out = m
 	if void := uint16(l.void.Load()); l.setup.Swap(true) && m[0] == 1 && void != 0 && binary.LittleEndian.Uint16(m[2:]) == void+1 {
-		l.out = append(answer(message(1, l.length, make([]byte, 4*l.length)...), void), m...)
+		l.out = append(wiretest.Answer(wiretest.Message(1, l.length, make([]byte, 4*l.length)...), void), m...)
 	}
 	return nil
 }

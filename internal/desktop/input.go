@@ -35,8 +35,9 @@ func (e *InputError) Unwrap() error { return e.Err }
 // maxInputs bounds one batch.
 const maxInputs = 1000
 
-// inputState is what stays between two batches.
-type inputState struct {
+// inputDevice is the mouse and the keyboard. Its own is what stays between two batches.
+type inputDevice struct {
+	*display
 	turn    chan struct{} // held by the batch that runs
 	keys    *keymap
 	buttons []byte // pressed by Press and not released yet, in order
@@ -53,7 +54,7 @@ type inputState struct {
 //
 // That the server has taken the input does not say that a program has read it
 // already.
-func (d *Desktop) Input(ctx context.Context, steps ...Input) (err error) {
+func (d *inputDevice) Input(ctx context.Context, steps ...Input) (err error) {
 	if len(steps) > maxInputs {
 		return fmt.Errorf("%d inputs in one batch: at most %d", len(steps), maxInputs)
 	}
@@ -70,14 +71,14 @@ func (d *Desktop) Input(ctx context.Context, steps ...Input) (err error) {
 		}
 	}
 	select {
-	case d.input.turn <- struct{}{}:
-		defer func() { <-d.input.turn }()
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for other input to end: %w", ctx.Err())
 	case <-d.gone:
 		return ErrGone
 	}
-	s := &hands{d: d, before: slices.Clone(d.input.buttons)}
+	s := &hands{d: d, before: slices.Clone(d.buttons)}
 	defer func() { err = errors.Join(err, s.end(ctx, err != nil)) }()
 	for i, step := range steps {
 		if err := step.run(ctx, s); err != nil {
@@ -89,7 +90,7 @@ func (d *Desktop) Input(ctx context.Context, steps ...Input) (err error) {
 
 // LetGo releases all keys and buttons that are down, whoever presses them: for when
 // somebody else takes over.
-func (d *Desktop) LetGo(ctx context.Context) error { return d.Input(ctx, letGoAll{}) }
+func (d *inputDevice) LetGo(ctx context.Context) error { return d.Input(ctx, letGoAll{}) }
 
 type letGoAll struct{}
 
@@ -122,19 +123,6 @@ func (letGoAll) run(ctx context.Context, s *hands) error {
 		}
 		return nil
 	})
-}
-
-// extent is the screen's size now.
-func (d *Desktop) extent(ctx context.Context) (image.Point, error) {
-	var p image.Point
-	err := d.do(ctx, "asking for the screen's size", func() error {
-		r, err := xproto.GetGeometry(d.x, xproto.Drawable(d.root)).Reply()
-		if err == nil {
-			p = image.Point{int(r.Width), int(r.Height)}
-		}
-		return err
-	})
-	return p, err
 }
 
 // inside checks that a point is on the screen.

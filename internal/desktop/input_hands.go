@@ -23,11 +23,11 @@ const (
 
 // hands is one batch of input while it runs.
 type hands struct {
-	d      *Desktop
+	d      *inputDevice
 	before []byte // buttons that were held when the batch began
 
 	// A call that was cancelled may still be at work behind our back (see
-	// Desktop.do). Once the batch has ended nothing of it gets through.
+	// display.do). Once the batch has ended nothing of it gets through.
 	mu     sync.Mutex
 	ended  bool
 	keys   []byte // that are down, in order
@@ -55,9 +55,9 @@ func (s *hands) send(kind, detail byte, p image.Point) {
 	case keyRelease:
 		s.keys = without(s.keys, detail)
 	case buttonPress:
-		s.d.input.buttons = append(s.d.input.buttons, detail)
+		s.d.buttons = append(s.d.buttons, detail)
 	case buttonRelease:
-		s.d.input.buttons = without(s.d.input.buttons, detail)
+		s.d.buttons = without(s.d.buttons, detail)
 	}
 	xtest.FakeInput(s.d.x, kind, detail, 0, s.d.root, int16(p.X), int16(p.Y), 0)
 }
@@ -74,12 +74,6 @@ func (s *hands) act(ctx context.Context, what string, f func() error) error {
 		}
 		return s.d.roundTrip()
 	})
-}
-
-// roundTrip comes back when the server has done all earlier requests.
-func (d *Desktop) roundTrip() error {
-	_, err := xproto.GetInputFocus(d.x).Reply()
-	return err
 }
 
 // wait sleeps, but not longer than the context and the display last.
@@ -103,13 +97,13 @@ func (s *hands) wait(ctx context.Context, d time.Duration) error {
 // batch, before the first key or click. It runs within act or do.
 func (s *hands) ready() error {
 	if !s.mapped {
-		k, err := s.d.learnKeys(s.d.input.keys)
+		k, err := s.d.learnKeys(s.d.keys)
 		if err != nil {
 			return err
 		}
 		s.mu.Lock()
 		if s.mapped = true; !s.ended {
-			s.d.input.keys = k
+			s.d.keys = k
 		}
 		s.mu.Unlock()
 	}
@@ -131,7 +125,7 @@ func (s *hands) ready() error {
 		return nil
 	}
 	s.free = true
-	k := s.d.input.keys
+	k := s.d.keys
 	for code := range k.mods {
 		if r.Keys[code/8]&(1<<(code%8)) != 0 && code != k.caps && !slices.Contains(s.keys, code) {
 			s.aside = append(s.aside, code)
@@ -195,7 +189,7 @@ func (s *hands) end(ctx context.Context, failed bool) error {
 			s.send(keyRelease, code, image.Point{})
 		}
 		if failed {
-			for _, b := range slices.Backward(slices.Clone(s.d.input.buttons)) {
+			for _, b := range slices.Backward(slices.Clone(s.d.buttons)) {
 				if !slices.Contains(s.before, b) {
 					s.send(buttonRelease, b, image.Point{})
 				}
@@ -203,7 +197,7 @@ func (s *hands) end(ctx context.Context, failed bool) error {
 		}
 		s.loud()
 		if s.capsOn {
-			s.strike(s.d.input.keys.caps)
+			s.strike(s.d.keys.caps)
 		}
 		for _, code := range s.aside {
 			xtest.FakeInput(s.d.x, keyPress, code, 0, s.d.root, 0, 0, 0)

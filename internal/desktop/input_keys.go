@@ -88,7 +88,7 @@ func (s *hands) press(ctx context.Context, c keysym.Chord) error {
 		return err
 	}
 	return s.act(ctx, "pressing a key", func() error {
-		k := s.d.input.keys
+		k := s.d.keys
 		needShift := slices.ContainsFunc(c, func(sym keysym.Sym) bool { return k.at[sym].shift })
 		if needShift && !slices.Contains(c, keysym.Shift) {
 			s.fake(keyPress, k.shift, image.Point{})

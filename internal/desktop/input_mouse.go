@@ -152,7 +152,7 @@ func (p Press) check(screen image.Point) error {
 }
 
 func (p Press) run(ctx context.Context, s *hands) error {
-	if slices.Contains(s.d.input.buttons, byte(p.Button)) {
+	if slices.Contains(s.d.buttons, byte(p.Button)) {
 		return fmt.Errorf("button %d is held down already", p.Button)
 	}
 	return s.button(ctx, "pressing a button", buttonPress, p.At, p.Button)

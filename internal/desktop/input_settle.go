@@ -26,7 +26,7 @@ const (
 // settle comes back when the window with the focus has read all input so far.
 // A program that takes part in _NET_WM_PING answers to a message that stands
 // behind the key presses in its queue; the others get time.
-func (d *Desktop) settle(ctx context.Context) error {
+func (d *inputDevice) settle(ctx context.Context) error {
 	var to xproto.Window
 	err := d.do(ctx, "looking for the window with the focus", func() (err error) {
 		to, err = d.pinged()
@@ -69,7 +69,7 @@ func (d *Desktop) settle(ctx context.Context) error {
 }
 
 // guess waits until a program will have read its input.
-func (d *Desktop) guess(ctx context.Context) error {
+func (d *inputDevice) guess(ctx context.Context) error {
 	for kept, all := 0, 0; kept < guessTicks && all < guessMost; all++ {
 		began := time.Now()
 		if err := (&hands{d: d}).wait(ctx, guessTick); err != nil {
@@ -85,7 +85,7 @@ func (d *Desktop) guess(ctx context.Context) error {
 // ping sends the question. The answer goes to those who listen to the root's
 // children, as the specification has it, and from Qt to those who listen to the
 // root itself. What the root's events are selected for otherwise stays.
-func (d *Desktop) ping(to xproto.Window, stamp uint32) error {
+func (d *inputDevice) ping(to xproto.Window, stamp uint32) error {
 	a, err := xproto.GetWindowAttributes(d.x, d.root).Reply()
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ const maxNesting = 30
 
 // pinged finds the window that can be asked: the one that has the focus, or
 // one around it. 0 is for none.
-func (d *Desktop) pinged() (xproto.Window, error) {
+func (d *inputDevice) pinged() (xproto.Window, error) {
 	r, err := xproto.GetInputFocus(d.x).Reply()
 	if err != nil {
 		return 0, err
@@ -130,7 +130,7 @@ func (d *Desktop) pinged() (xproto.Window, error) {
 }
 
 // underPointer is the innermost window there.
-func (d *Desktop) underPointer() (xproto.Window, error) {
+func (d *inputDevice) underPointer() (xproto.Window, error) {
 	w := d.root
 	for range maxNesting {
 		r, err := xproto.QueryPointer(d.x, w).Reply()

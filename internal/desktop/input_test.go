@@ -70,7 +70,7 @@ func TestManyCharacters(t *testing.T) {
 	if err := d.Input(t.Context(), Move{image.Point{100, 100}}, Text{text.String()}); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d keys may be given away; %v", len(d.input.keys.spare), time.Since(began))
+	t.Logf("%d keys may be given away; %v", len(d.keys.spare), time.Since(began))
 	same(t, file, text.String())
 }
 

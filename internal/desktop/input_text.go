@@ -67,7 +67,7 @@ func (t Text) run(ctx context.Context, s *hands) error {
 		return err
 	}
 	for len(syms) > 0 {
-		n := s.d.input.keys.reach(syms[:min(len(syms), stretch)])
+		n := s.d.keys.reach(syms[:min(len(syms), stretch)])
 		if n == 0 {
 			return fmt.Errorf("the keyboard of this X server has no free key for the character %U", rune(syms[0]&^keysym.Unicode))
 		}
@@ -100,7 +100,7 @@ func (k *keymap) reach(syms []keysym.Sym) int {
 
 // show sees to it that there is a key for each of the keysyms.
 func (s *hands) show(ctx context.Context, syms []keysym.Sym) error {
-	k := s.d.input.keys
+	k := s.d.keys
 	missing := k.missing(syms)
 	if len(missing) == 0 {
 		return nil
@@ -128,7 +128,7 @@ func (s *hands) show(ctx context.Context, syms []keysym.Sym) error {
 // strikeAll types keysyms that have keys. Shift stays down for neighbours that
 // need it.
 func (s *hands) strikeAll(ctx context.Context, syms []keysym.Sym) error {
-	k := s.d.input.keys
+	k := s.d.keys
 	shifted := false
 	for _, sym := range syms {
 		if ctx.Err() != nil {

@@ -44,7 +44,7 @@ var harmless = []byte{155, 159, 161, 162, 177, 191, 192, 193, 194, 195, 196, 212
 
 // learnKeys reads the map from the server. It is asked each time: programs
 // inside, and a viewer, may change it too. What is known of the spare keys stays.
-func (d *Desktop) learnKeys(old *keymap) (*keymap, error) {
+func (d *inputDevice) learnKeys(old *keymap) (*keymap, error) {
 	first, last := byte(d.setup.MinKeycode), byte(d.setup.MaxKeycode)
 	if first < 8 || last < first {
 		return nil, fmt.Errorf("asking for the keys: the X server has none, or from %d to %d", first, last)
@@ -218,7 +218,7 @@ func (k *keymap) choose(syms, missing []keysym.Sym) (codes []byte, unread bool) 
 // whole map, so keys between two of them are written along as they are, if
 // nothing of theirs can be lost. Both levels of a key show the same: neither
 // Shift nor Caps Lock makes a difference.
-func (d *Desktop) give(k *keymap, codes []byte, syms []keysym.Sym) {
+func (d *inputDevice) give(k *keymap, codes []byte, syms []keysym.Sym) {
 	for i, code := range codes {
 		s := k.of(code)
 		clear(s)

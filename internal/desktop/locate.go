@@ -24,7 +24,7 @@ func noWindow(id ID) error {
 // whole, also where others cover them or where they lie beyond the screen. It
 // costs the server the memory of those pictures. Called right after the
 // display was opened; windows that are there already paint themselves anew.
-func (d *Desktop) KeepWindows(ctx context.Context) error {
+func (d *shots) KeepWindows(ctx context.Context) error {
 	return d.do(ctx, "keeping pictures of windows", func() error {
 		if _, err := d.opcode("Composite"); err != nil {
 			return err
@@ -42,7 +42,7 @@ type place struct {
 // maxDepth bounds how deep windows lie in each other.
 const maxDepth = 64
 
-func (d *Desktop) place(id ID) (place, error) {
+func (d *shots) place(id ID) (place, error) {
 	w := xproto.Window(id)
 	attributes := xproto.GetWindowAttributes(d.x, w)
 	geometry := xproto.GetGeometry(d.x, xproto.Drawable(w))
@@ -85,7 +85,7 @@ func (d *Desktop) place(id ID) (place, error) {
 
 // windowSource is where the pixels of a window come from: its kept picture, or
 // the screen where it shows.
-func (d *Desktop) windowSource(id ID, screen image.Rectangle) (source, error) {
+func (d *shots) windowSource(id ID, screen image.Rectangle) (source, error) {
 	p, err := d.place(id)
 	if err != nil {
 		return source{}, err
@@ -116,7 +116,7 @@ type kept struct {
 
 // kept fails where the server keeps none: KeepWindows was not called, or the
 // window has just gone.
-func (d *Desktop) kept(p place) (kept, error) {
+func (d *shots) kept(p place) (kept, error) {
 	if _, err := d.opcode("Composite"); err != nil {
 		return kept{}, err
 	}

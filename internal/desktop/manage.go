@@ -22,7 +22,7 @@ import (
 // does ([ErrGone]). Where another window manager runs it is an error at once.
 // ready, if not nil, is called when it manages the display.
 func Manage(ctx context.Context, dial Dial, cookie []byte, ready func()) error {
-	d, err := Open(ctx, dial, cookie)
+	d, err := connect(ctx, dial, cookie)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ const maxNoted = 50000
 
 // manager is used by one goroutine, but for what mu holds.
 type manager struct {
-	d       *Desktop
+	d       *display
 	atom    map[string]xproto.Atom
 	check   xproto.Window // says that there is a manager
 	screen  image.Point
@@ -183,7 +183,7 @@ func (m *manager) resized(w, h int) {
 	}
 }
 
-// note puts an event aside; see Desktop.listen.
+// note puts an event aside; see display.listen.
 func (m *manager) note(e xgb.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

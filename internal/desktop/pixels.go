@@ -24,6 +24,12 @@ type segment struct {
 	memory []byte
 }
 
+// pixelReader fetches pixels from the server: through shared memory, or over the socket.
+type pixelReader struct {
+	*display
+	shared segments
+}
+
 // spare is how many unused segments are kept.
 const spare = 2
 
@@ -39,7 +45,7 @@ func (s *segments) close() {
 
 // borrow gives a segment of at least size bytes, or nil where there is no
 // shared memory with this server.
-func (d *Desktop) borrow(size int) *segment {
+func (d *pixelReader) borrow(size int) *segment {
 	s := &d.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +68,7 @@ func (d *Desktop) borrow(size int) *segment {
 }
 
 // giveBack is called once for each segment that was borrowed.
-func (d *Desktop) giveBack(g *segment) {
+func (d *pixelReader) giveBack(g *segment) {
 	s := &d.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,12 +84,12 @@ func (d *Desktop) giveBack(g *segment) {
 
 // attach makes a segment known to the server by a descriptor, as MIT-SHM 1.2
 // allows. The older way by System V's numbers needs one IPC namespace.
-func (d *Desktop) attach(size int) (*segment, error) {
+func (d *pixelReader) attach(size int) (*segment, error) {
 	op, err := d.opcode("MIT-SHM")
 	if err != nil {
 		return nil, err
 	}
-	if !d.wire.passes() {
+	if !d.wire.Passes() {
 		return nil, errors.New("a descriptor goes over a Unix socket only")
 	}
 	f, memory, err := newMemory(size)
@@ -97,9 +103,9 @@ func (d *Desktop) attach(size int) (*segment, error) {
 		return nil, err
 	}
 	const attachFd = 6
-	d.wire.handOver(f, func(b []byte) bool { return len(b) > 1 && b[0] == op && b[1] == attachFd })
+	d.wire.HandOver(f, func(b []byte) bool { return len(b) > 1 && b[0] == op && b[1] == attachFd })
 	err = shm.AttachFdChecked(d.x, id, false).Check()
-	d.wire.handOver(nil, nil)
+	d.wire.HandOver(nil, nil)
 	if err != nil {
 		freeMemory(memory)
 		return nil, err
@@ -111,7 +117,7 @@ func (d *Desktop) attach(size int) (*segment, error) {
 // bytes for each pixel, blue, green, red and one that means nothing. done is
 // called when they are not used any more. The server may change them while
 // they are looked at.
-func (d *Desktop) pixels(from xproto.Drawable, x, y, w, h int) (pix []byte, done func(), err error) {
+func (d *pixelReader) pixels(from xproto.Drawable, x, y, w, h int) (pix []byte, done func(), err error) {
 	size := w * h * 4
 	const all = 0xffffffff
 	if g := d.borrow(size); g != nil {

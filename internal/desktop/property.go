@@ -1,6 +1,7 @@
 package desktop
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -43,7 +44,7 @@ func readProperty(b []byte) (property, error) {
 }
 
 // askProperty asks for a property of any type, of at most max bytes.
-func (d *Desktop) askProperty(w xproto.Window, name xproto.Atom, max int) *xgb.Cookie {
+func (d *display) askProperty(w xproto.Window, name xproto.Atom, max int) *xgb.Cookie {
 	const getProperty = 20
 	b := []byte{getProperty, 0, 6, 0}
 	for _, v := range []uint32{uint32(w), uint32(name), xproto.GetPropertyTypeAny, 0, uint32(max+3) / 4} {
@@ -61,7 +62,7 @@ func take(c *xgb.Cookie) (property, error) {
 	return readProperty(b)
 }
 
-func (d *Desktop) property(w xproto.Window, name string, max int) (property, error) {
+func (d *display) property(w xproto.Window, name string, max int) (property, error) {
 	return take(d.askProperty(w, d.atom(name), max))
 }
 
@@ -82,7 +83,7 @@ const maxText = 1024
 
 // text reads a property as one line. What is not UTF-8 is Latin-1, as the type
 // STRING says.
-func (d *Desktop) text(p property) string {
+func (d *display) text(p property) string {
 	if p.width != 8 {
 		return ""
 	}
@@ -127,4 +128,16 @@ func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 func queryTree(w xproto.Window) []byte {
 	const code = 15
 	return binary.LittleEndian.AppendUint32([]byte{code, 0, 2, 0}, uint32(w))
+}
+
+// SetRootText gives the root window a property of type STRING, by which a display
+// tells its programs something.
+func (d *display) SetRootText(ctx context.Context, name, text string) error {
+	return d.do(ctx, "setting "+name, func() error {
+		atoms, err := d.internAll([]string{name})
+		if err != nil {
+			return err
+		}
+		return xproto.ChangePropertyChecked(d.x, xproto.PropModeReplace, d.root, atoms[name], xproto.AtomString, 8, uint32(len(text)), []byte(text)).Check()
+	})
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"carrel/internal/picture"
-
-	"github.com/jezek/xgb/xproto"
 )
 
 // Frames writes the screen to w, fps times a second from 1 to 60, until the
@@ -22,7 +20,7 @@ import (
 // painted the last frame is written again, so that the video's clock is the
 // wall's: who reads slowly gets as many frames, of which fewer differ. A write
 // that never returns is not ended by the context: close w for that.
-func (d *Desktop) Frames(ctx context.Context, fps int, w io.Writer, size func(width, height int) error) error {
+func (d *screenWatch) Frames(ctx context.Context, fps int, w io.Writer, size func(width, height int) error) error {
 	if fps < 1 || fps > 60 {
 		return fmt.Errorf("recording: from 1 to 60 frames a second, not %d", fps)
 	}
@@ -81,8 +79,8 @@ func taken(s signal) bool {
 
 // frameOf takes a picture of a fixed size: a screen that has become smaller
 // leaves black, of a larger one the upper left part is taken.
-func (d *Desktop) frameOf(ctx context.Context, width, height int) ([]byte, error) {
-	return do(ctx, d, "recording", func() ([]byte, error) {
+func (d *screenWatch) frameOf(ctx context.Context, width, height int) ([]byte, error) {
+	return do(ctx, d.display, "recording", func() ([]byte, error) {
 		out := make([]byte, width*height*4)
 		err := d.withPixels(Shot{Cursor: true}, func(f picture.Frame, _ image.Rectangle) error {
 			if f.W == width {
@@ -95,17 +93,6 @@ func (d *Desktop) frameOf(ctx context.Context, width, height int) ([]byte, error
 			return nil
 		})
 		return out, err
-	})
-}
-
-// Pointer is where the pointer is, in the screen's coordinates.
-func (d *Desktop) Pointer(ctx context.Context) (image.Point, error) {
-	return do(ctx, d, "asking for the pointer", func() (image.Point, error) {
-		r, err := xproto.QueryPointer(d.x, d.root).Reply()
-		if err != nil {
-			return image.Point{}, err
-		}
-		return image.Pt(int(r.RootX), int(r.RootY)), nil
 	})
 }
 

@@ -8,18 +8,6 @@ import (
 	"github.com/jezek/xgb/xproto"
 )
 
-// SetRootText gives the root window a property of type STRING, by which a display
-// tells its programs something.
-func (d *Desktop) SetRootText(ctx context.Context, name, text string) error {
-	return d.do(ctx, "setting "+name, func() error {
-		atoms, err := d.internAll([]string{name})
-		if err != nil {
-			return err
-		}
-		return xproto.ChangePropertyChecked(d.x, xproto.PropModeReplace, d.root, atoms[name], xproto.AtomString, 8, uint32(len(text)), []byte(text)).Check()
-	})
-}
-
 // answerTries is how often an answer of the window manager is looked for, and
 // answerPause what lies in between.
 const (
@@ -31,8 +19,8 @@ const (
 // openbox marks the display as its own a little before that, and what programs ask for in
 // between is lost: windows are not shown, terminals of X wait five seconds. So one that
 // can is asked how wide its frames are; asking again is up to the caller.
-func (d *Desktop) Managed(ctx context.Context) (bool, error) {
-	return do(ctx, d, "looking for a window manager", func() (bool, error) {
+func (d *windowList) Managed(ctx context.Context) (bool, error) {
+	return do(ctx, d.display, "looking for a window manager", func() (bool, error) {
 		check, err := d.property(d.root, "_NET_SUPPORTING_WM_CHECK", 4)
 		if err != nil || !d.supported(check) {
 			return false, err
@@ -49,7 +37,7 @@ func (d *Desktop) Managed(ctx context.Context) (bool, error) {
 }
 
 // answers asks the window manager for the frame that a window would have.
-func (d *Desktop) answers() (bool, error) {
+func (d *windowList) answers() (bool, error) {
 	w, err := xproto.NewWindowId(d.x)
 	if err != nil {
 		return false, err

@@ -62,12 +62,15 @@ type Picture struct {
 	Unchanged bool
 }
 
+// shots takes pictures of the screen and of windows.
+type shots struct{ pixelReader }
+
 // Screenshot takes a picture.
-func (d *Desktop) Screenshot(ctx context.Context, s Shot) (Picture, error) {
+func (d *shots) Screenshot(ctx context.Context, s Shot) (Picture, error) {
 	if err := s.check(); err != nil {
 		return Picture{}, fmt.Errorf("screenshot: %w", err)
 	}
-	return do(ctx, d, "screenshot", func() (p Picture, err error) {
+	return do(ctx, d.display, "screenshot", func() (p Picture, err error) {
 		err = d.withPixels(s, func(f picture.Frame, seen image.Rectangle) error {
 			p, err = s.finish(f, seen)
 			return err
@@ -78,7 +81,7 @@ func (d *Desktop) Screenshot(ctx context.Context, s Shot) (Picture, error) {
 
 // withPixels has use look at the pixels of a shot, where they lie, and at what
 // area of the screen they show.
-func (d *Desktop) withPixels(s Shot, use func(f picture.Frame, seen image.Rectangle) error) error {
+func (d *shots) withPixels(s Shot, use func(f picture.Frame, seen image.Rectangle) error) error {
 	src, err := d.source(s.Window)
 	if err != nil {
 		return err
@@ -168,7 +171,7 @@ type source struct {
 	free   func()
 }
 
-func (d *Desktop) source(window ID) (source, error) {
+func (d *shots) source(window ID) (source, error) {
 	g, err := xproto.GetGeometry(d.x, xproto.Drawable(d.root)).Reply()
 	if err != nil {
 		return source{}, err

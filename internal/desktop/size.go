@@ -9,20 +9,12 @@ import (
 	"github.com/jezek/xgb/xproto"
 )
 
-// Size is the size of the screen in pixels.
-func (d *Desktop) Size(ctx context.Context) (width, height int, err error) {
-	g, err := do(ctx, d, "asking for the screen's size", func() (*xproto.GetGeometryReply, error) {
-		return xproto.GetGeometry(d.x, xproto.Drawable(d.root)).Reply()
-	})
-	if err != nil {
-		return 0, 0, err
-	}
-	return int(g.Width), int(g.Height), nil
-}
+// screenModes changes the size of the screen, by RandR.
+type screenModes struct{ *display }
 
 // SetSize changes the screen to a size in pixels, at most the one that the
 // server was started with. Programs are told.
-func (d *Desktop) SetSize(ctx context.Context, width, height int) error {
+func (d *screenModes) SetSize(ctx context.Context, width, height int) error {
 	what := fmt.Sprintf("changing the screen to %dx%d", width, height)
 	return d.do(ctx, what, func() error {
 		if _, err := d.opcode("RANDR"); err != nil {
@@ -42,7 +34,7 @@ func (d *Desktop) SetSize(ctx context.Context, width, height int) error {
 
 // setSize goes the way that servers want: the screen can only shrink when
 // nothing of it is shown, and what is shown needs a mode of that size.
-func (d *Desktop) setSize(w, h uint16) error {
+func (d *screenModes) setSize(w, h uint16) error {
 	res, err := randr.GetScreenResourcesCurrent(d.x, d.root).Reply()
 	if err != nil {
 		return err
@@ -79,7 +71,7 @@ func (d *Desktop) setSize(w, h uint16) error {
 }
 
 // mode finds a mode of a size, or makes one.
-func (d *Desktop) mode(res *randr.GetScreenResourcesCurrentReply, output randr.Output, w, h uint16) (randr.Mode, error) {
+func (d *screenModes) mode(res *randr.GetScreenResourcesCurrentReply, output randr.Output, w, h uint16) (randr.Mode, error) {
 	for _, m := range res.Modes {
 		if m.Width == w && m.Height == h {
 			randr.AddOutputMode(d.x, output, randr.Mode(m.Id)) // it may have it
@@ -96,13 +88,13 @@ func (d *Desktop) mode(res *randr.GetScreenResourcesCurrentReply, output randr.O
 	return made.Mode, randr.AddOutputModeChecked(d.x, output, made.Mode).Check()
 }
 
-func (d *Desktop) screenSize(w, h uint16) error {
+func (d *screenModes) screenSize(w, h uint16) error {
 	const dpi = 96
 	mm := func(n uint16) uint32 { return max(1, uint32(n)*254/(dpi*10)) }
 	return randr.SetScreenSizeChecked(d.x, d.root, w, h, mm(w), mm(h)).Check()
 }
 
-func (d *Desktop) lightUp(crtc randr.Crtc, mode randr.Mode, outputs []randr.Output) error {
+func (d *screenModes) lightUp(crtc randr.Crtc, mode randr.Mode, outputs []randr.Output) error {
 	r, err := randr.SetCrtcConfig(d.x, crtc, 0, 0, 0, 0, mode, randr.RotationRotate0, outputs).Reply()
 	if err != nil {
 		return err

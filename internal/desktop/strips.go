@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"carrel/internal/desktop/wire"
+
 	"github.com/jezek/xgb/xproto"
 )
-
-// maxStrip bounds what comes over the socket for one request of pixels, so that nothing
-// else waits long behind it. The longest row has half of it.
-const maxStrip = 256 << 10
 
 // errOutside is for an area that does not lie in what it is to be taken from, any more.
 var errOutside = errors.New("the area does not lie in it")
@@ -18,14 +16,14 @@ var errOutside = errors.New("the area does not lie in it")
 // draws the pointer itself takes it off the screen for a picture, and tells whoever waits
 // for painting of that in the midst of its answer: then nobody knows what is pixels. For a
 // copy it does so before there is an answer.
-func (d *Desktop) strips(from xproto.Drawable, x, y, w, h int) ([]byte, error) {
+func (d *pixelReader) strips(from xproto.Drawable, x, y, w, h int) ([]byte, error) {
 	copied, free, err := d.copied(from, x, y, w, h)
 	if err != nil {
 		return nil, err
 	}
 	defer free()
 	pix := make([]byte, 0, w*h*4)
-	rows := max(1, maxStrip/(w*4))
+	rows := max(1, wire.MaxImage/(w*4))
 	for top := 0; top < h; top += rows {
 		n := min(rows, h-top)
 		const all = 0xffffffff
@@ -42,7 +40,7 @@ func (d *Desktop) strips(from xproto.Drawable, x, y, w, h int) ([]byte, error) {
 }
 
 // copied has the server copy a rectangle, with all windows in it.
-func (d *Desktop) copied(from xproto.Drawable, x, y, w, h int) (copied xproto.Drawable, free func(), err error) {
+func (d *pixelReader) copied(from xproto.Drawable, x, y, w, h int) (copied xproto.Drawable, free func(), err error) {
 	g, err := xproto.GetGeometry(d.x, from).Reply()
 	if err != nil {
 		return 0, nil, err

@@ -2,7 +2,6 @@ package desktop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -49,7 +48,7 @@ func (m Match) Fits(w Window) bool {
 
 // Wait waits for a window and gives the topmost that fits. The context says how
 // long.
-func (d *Desktop) Wait(ctx context.Context, m Match) (Window, error) {
+func (d *windowList) Wait(ctx context.Context, m Match) (Window, error) {
 	var found Window
 	err := d.watchAll(ctx, "waiting for a window", m.All, func(list []Window) (bool, error) {
 		for _, w := range list {
@@ -64,7 +63,7 @@ func (d *Desktop) Wait(ctx context.Context, m Match) (Window, error) {
 }
 
 // WaitGone waits until no window fits any more.
-func (d *Desktop) WaitGone(ctx context.Context, m Match) error {
+func (d *windowList) WaitGone(ctx context.Context, m Match) error {
 	return d.watchAll(ctx, "waiting for a window to close", m.All, func(list []Window) (bool, error) {
 		for _, w := range list {
 			if m.Fits(w) {
@@ -75,7 +74,7 @@ func (d *Desktop) WaitGone(ctx context.Context, m Match) error {
 	})
 }
 
-func (d *Desktop) watch(ctx context.Context, what string, enough func([]Window) (bool, error)) error {
+func (d *windowList) watch(ctx context.Context, what string, enough func([]Window) (bool, error)) error {
 	return d.watchAll(ctx, what, true, enough)
 }
 
@@ -85,7 +84,7 @@ const calm = 10 * time.Millisecond
 
 // watchAll looks at the windows whenever something about them has changed,
 // until enough is.
-func (d *Desktop) watchAll(ctx context.Context, what string, all bool, enough func([]Window) (bool, error)) error {
+func (d *windowList) watchAll(ctx context.Context, what string, all bool, enough func([]Window) (bool, error)) error {
 	changed := make(signal, 1)
 	stop := d.listen(func(e xgb.Event) {
 		switch e.(type) {
@@ -116,8 +115,8 @@ func (d *Desktop) watchAll(ctx context.Context, what string, all bool, enough fu
 // lookAndWatch lists windows, and has the server tell of changes to those that
 // are new. It then looks again, since they may have changed before; those that
 // are new by then have announced themselves, and come next time.
-func (d *Desktop) lookAndWatch(ctx context.Context, all bool, watched map[ID]bool) ([]Window, error) {
-	list, err := do(ctx, d, "listing windows", func() ([]Window, error) {
+func (d *windowList) lookAndWatch(ctx context.Context, all bool, watched map[ID]bool) ([]Window, error) {
+	list, err := do(ctx, d.display, "listing windows", func() ([]Window, error) {
 		if len(watched) == 0 {
 			d.selectEvents(d.root, xproto.EventMaskSubstructureNotify|xproto.EventMaskPropertyChange)
 		}
@@ -139,44 +138,10 @@ func (d *Desktop) lookAndWatch(ctx context.Context, all bool, watched map[ID]boo
 	if len(fresh) == 0 {
 		return list, nil
 	}
-	return do(ctx, d, "watching windows", func() ([]Window, error) {
+	return do(ctx, d.display, "watching windows", func() ([]Window, error) {
 		for _, w := range fresh {
 			d.selectEvents(w, xproto.EventMaskPropertyChange|xproto.EventMaskFocusChange|xproto.EventMaskStructureNotify)
 		}
 		return d.windows(all)
 	})
-}
-
-// selectEvents has events of a window sent to this connection from now on. It
-// is not taken back: others may wait for the same.
-func (d *Desktop) selectEvents(w xproto.Window, mask uint32) {
-	xproto.ChangeWindowAttributes(d.x, w, xproto.CwEventMask, []uint32{mask})
-}
-
-// sleep waits for a signal, or for a time where there is none.
-func (d *Desktop) sleep(ctx context.Context, t time.Duration, s signal) error {
-	var after <-chan time.Time
-	if s == nil {
-		after = time.After(t)
-	}
-	select {
-	case <-s:
-		return nil
-	case <-after:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-d.gone:
-		return ErrGone
-	}
-}
-
-// ErrTimeout is what waiting in vain gives, with context.DeadlineExceeded.
-var ErrTimeout = errors.New("it did not happen in time")
-
-func (d *Desktop) timeout(what string, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: %w (%w)", what, ErrTimeout, context.DeadlineExceeded)
-	}
-	return d.explain(what, err)
 }

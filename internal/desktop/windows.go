@@ -38,14 +38,17 @@ type Window struct {
 	Override bool
 }
 
+// windowList is what there is of windows on a display, and waiting for it to change.
+type windowList struct{ *display }
+
 // maxWindows bounds how many windows are looked at, the topmost ones.
 const maxWindows = 1000
 
 // Windows lists the top-level windows, the topmost first, at most 1000. With a
 // window manager they are those that it manages. Override-redirect windows that
 // are shown are listed too if all is set.
-func (d *Desktop) Windows(ctx context.Context, all bool) ([]Window, error) {
-	return do(ctx, d, "listing windows", func() ([]Window, error) { return d.windows(all) })
+func (d *windowList) Windows(ctx context.Context, all bool) ([]Window, error) {
+	return do(ctx, d.display, "listing windows", func() ([]Window, error) { return d.windows(all) })
 }
 
 // stack is what the root knows: windows from the lowest to the topmost.
@@ -56,8 +59,8 @@ type stack struct {
 	active   xproto.Window
 }
 
-func (d *Desktop) stack() (stack, error) {
-	flush := d.wire.hold()
+func (d *windowList) stack() (stack, error) {
+	flush := d.wire.Hold()
 	check := d.askProperty(d.root, d.atom("_NET_SUPPORTING_WM_CHECK"), 4)
 	stacking := d.askProperty(d.root, d.atom("_NET_CLIENT_LIST_STACKING"), 4<<16)
 	plain := d.askProperty(d.root, d.atom("_NET_CLIENT_LIST"), 4<<16)
@@ -109,7 +112,7 @@ func (d *Desktop) stack() (stack, error) {
 
 // above gives the one of some windows that w is or lies in; programs often give
 // the keyboard to a part of their window.
-func (d *Desktop) above(w xproto.Window, of []xproto.Window) xproto.Window {
+func (d *windowList) above(w xproto.Window, of []xproto.Window) xproto.Window {
 	for range maxDepth {
 		if w <= xproto.InputFocusPointerRoot || slices.Contains(of, w) {
 			return w
@@ -125,7 +128,7 @@ func (d *Desktop) above(w xproto.Window, of []xproto.Window) xproto.Window {
 
 // supported says whether the window manager that left its mark on the root is
 // still there: its window has the same mark.
-func (d *Desktop) supported(check property) bool {
+func (d *windowList) supported(check property) bool {
 	n := check.numbers()
 	if len(n) != 1 {
 		return false
@@ -154,7 +157,7 @@ func readChildren(b []byte) []xproto.Window {
 
 // windows asks for everything about all windows at once: a round trip each
 // would be ten for each window.
-func (d *Desktop) windows(all bool) ([]Window, error) {
+func (d *windowList) windows(all bool) ([]Window, error) {
 	s, err := d.stack()
 	if err != nil {
 		return nil, err
@@ -168,7 +171,7 @@ func (d *Desktop) windows(all bool) ([]Window, error) {
 	if all && s.managed {
 		menus = s.children[max(0, len(s.children)-maxWindows):]
 	}
-	flush := d.wire.hold()
+	flush := d.wire.Hold()
 	asked := make([]inquiry, 0, len(ids)+len(menus))
 	for _, w := range slices.Concat(ids, menus) {
 		asked = append(asked, d.inquire(w))
@@ -201,7 +204,7 @@ type inquiry struct {
 	name, oldName, class, pid, state, oldState, hints, kind *xgb.Cookie
 }
 
-func (d *Desktop) inquire(w xproto.Window) inquiry {
+func (d *windowList) inquire(w xproto.Window) inquiry {
 	return inquiry{
 		id:         ID(w),
 		attributes: xproto.GetWindowAttributes(d.x, w).Cookie,
@@ -219,7 +222,7 @@ func (d *Desktop) inquire(w xproto.Window) inquiry {
 }
 
 // answer reads it all. A window that has closed meanwhile is not ok.
-func (q inquiry) answer(d *Desktop) (w Window, ok bool, err error) {
+func (q inquiry) answer(d *windowList) (w Window, ok bool, err error) {
 	attributes, err1 := xproto.GetWindowAttributesCookie{Cookie: q.attributes}.Reply()
 	geometry, err2 := xproto.GetGeometryCookie{Cookie: q.geometry}.Reply()
 	origin, err3 := xproto.TranslateCoordinatesCookie{Cookie: q.origin}.Reply()
@@ -271,7 +274,7 @@ func classes(p property) (instance, class string) {
 	return line([]byte(a)), line([]byte(b))
 }
 
-func (d *Desktop) states(w *Window, atoms []uint32) {
+func (d *windowList) states(w *Window, atoms []uint32) {
 	var wide, high bool
 	for _, a := range atoms {
 		switch d.atoms.name[xproto.Atom(a)] {
@@ -294,7 +297,7 @@ func (d *Desktop) states(w *Window, atoms []uint32) {
 
 // typeOf gives the first type that is known: programs list what they would
 // like best first.
-func (d *Desktop) typeOf(atoms []uint32) string {
+func (d *windowList) typeOf(atoms []uint32) string {
 	for _, a := range atoms {
 		if t, ok := strings.CutPrefix(d.atoms.name[xproto.Atom(a)], "_NET_WM_WINDOW_TYPE_"); ok {
 			return strings.ToLower(t)

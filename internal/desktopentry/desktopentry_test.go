@@ -51,21 +51,6 @@ func TestAnEntry(t *testing.T) {
 	}
 }
 
-func TestNamesInALocale(t *testing.T) {
-	for locale, want := range map[string]string{
-		"": "Foo Viewer", "C": "Foo Viewer", "fr_FR.UTF-8": "Foo Viewer", "de": "Foo-Betrachter", "de_DE.UTF-8": "Foo-Betrachter",
-		"de_AT.UTF-8@euro": "Foo-Schauer", "sr_YU@Latn": "sr_YU", "sr_RS@Latn": "sr@Latn", "sr@Latn": "sr@Latn", "sr_RS": "sr", "sr_RS@Cyrl": "sr",
-	} {
-		e, err := Parse(strings.NewReader(viewer))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Localize(locale); e.Name != want {
-			t.Errorf("%s: %q, want %q", locale, e.Name, want)
-		}
-	}
-}
-
 func TestExec(t *testing.T) {
 	for _, c := range []struct {
 		exec  string
@@ -173,7 +158,6 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		e.Localize("de_AT.UTF-8@euro")
 		argv, err := e.Argv(nil)
 		if err != nil || len(argv) == 0 || argv[0] == "" || strings.ContainsAny(argv[0], "=") {
 			t.Fatalf("%q: %q, %v", e.Exec, argv, err)

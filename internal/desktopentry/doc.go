@@ -1,11 +1,10 @@
-// Package desktopentry reads the launchers of desktops, .desktop files of the
-// Desktop Entry Specification 1.5
-// (https://specifications.freedesktop.org/desktop-entry-spec/1.5/), and gives the
-// arguments of the program that one starts. No shell has a part in it.
+// Package desktopentry reads the launchers of desktops, .desktop files of the Desktop Entry
+// Specification 1.5 (https://specifications.freedesktop.org/desktop-entry-spec/1.5/). It gives
+// the arguments of the program that one starts. No shell has a part in it.
 //
 //   - [Parse] reads the group "Desktop Entry" of one file; other groups, as those of
 //     further actions, are passed over. Only applications are taken.
-//   - [Entry.Localize] chooses the name in a language.
+//   - A name in another language is checked, and not kept.
 //   - [Entry.Argv] puts files and the entry's own words in the place of field
 //     codes, as %F.
 //

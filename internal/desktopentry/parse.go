@@ -27,8 +27,6 @@ type Entry struct {
 	NoDisplay bool     // it is not for menus
 
 	File string // where the entry was read, for %k; the caller's to set
-
-	names map[string]string // by locale, as it is written in brackets
 }
 
 // Parse reads an entry, of at most [MaxSize] bytes. Errors begin with the line's
@@ -41,7 +39,7 @@ func Parse(r io.Reader) (*Entry, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("more than %d bytes", MaxSize)
 	}
-	p := parser{entry: &Entry{names: map[string]string{}}, lines: map[string]int{}}
+	p := parser{entry: &Entry{}, lines: map[string]int{}}
 	for line := range bytes.Lines(text) {
 		p.line++
 		if err := p.take(strings.TrimRight(string(line), "\r\n")); err != nil {
@@ -111,8 +109,8 @@ func (p *parser) set(key, value string) error {
 		if !closed || locale == "" || strings.Trim(locale, localeBytes) != "" {
 			return fmt.Errorf("%.60q: want a locale in the brackets", key)
 		}
-		take = func(v string) (err error) {
-			e.names[locale], err = people(v)
+		take = func(v string) error {
+			_, err := people(v)
 			return err
 		}
 	}
@@ -229,24 +227,5 @@ func unescape(v string) (string, error) {
 		}
 		b.WriteByte(" \n\t\r\\"[i])
 		v = after[1:]
-	}
-}
-
-// Localize sets Name to what it is in a locale, LANG_COUNTRY.ENCODING@MODIFIER as
-// in LC_MESSAGES with all but the first left out at will. It stays as it is where
-// there is nothing closer.
-func (e *Entry) Localize(locale string) {
-	locale, modifier, modified := strings.Cut(locale, "@")
-	locale, _, _ = strings.Cut(locale, ".")
-	lang, _, _ := strings.Cut(locale, "_")
-	try := []string{locale, lang}
-	if modified {
-		try = []string{locale + "@" + modifier, locale, lang + "@" + modifier, lang}
-	}
-	for _, l := range try {
-		if name, ok := e.names[l]; ok {
-			e.Name = name
-			return
-		}
 	}
 }

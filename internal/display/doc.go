@@ -1,14 +1,13 @@
-// Package display decides what a workspace's processes learn about a display:
-// one table of environment names ([Table]), one builder of environments from it
-// ([Apply]), the sockets that an explicit grant of the host's display needs
-// ([HostSockets]), and the parser for links that programs inside want opened
-// outside ([ParseLink]).
+// Package display decides what a workspace's processes learn about a display: one table
+// of environment names ([Table]), and one builder of environments from it ([Apply]).
+// [HostSockets] are the sockets that an explicit grant of the host's display needs.
+// [ParseLink] parses links that programs inside want opened outside.
 //
 // # Words
 //
-//   - mode none: no display. Names that lead to the host's are removed, and
-//     some are set so that programs fail quickly and cleanly instead of looking
-//     in default places or starting a bus.
+//   - mode none: no display. Names that lead to the host's are removed. Some are set so
+//     that programs fail quickly and cleanly instead of looking in default places or
+//     starting a bus.
 //   - mode virtual: a display that only the workspace has; as none, and the
 //     selectors of the common toolkits point to X11.
 //   - mode host: the host's display, by the user's explicit grant.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"carrel/internal/a11y"
-	"carrel/internal/fdpass"
 	"carrel/internal/sandbox"
 	"carrel/internal/xvfb"
 
@@ -55,12 +54,18 @@ func busEnv(env []string) []string {
 	return append(env, "GSETTINGS_BACKEND=memory", "ATSPI_DBUS_IMPLEMENTATION=dbus-daemon") // which reads our rules
 }
 
+// buses are the session bus of a workspace and, by it, the accessibility bus.
+type buses struct {
+	*workspace
+	session *sessionBus // nil without
+}
+
 // DialBus connects to the workspace's session bus, and starts it where there is none.
 func (d *Desktop) DialBus(ctx context.Context) (net.Conn, error) {
-	if d == nil || d.bus == nil {
+	if d == nil {
 		return nil, errNoBus
 	}
-	return d.DialInside(ctx, d.insideBus())
+	return d.buses.dial(ctx)
 }
 
 // DialInside connects to a Unix socket by its path inside. The caller decides which
@@ -69,19 +74,37 @@ func (d *Desktop) DialInside(ctx context.Context, path string) (net.Conn, error)
 	if d == nil {
 		return nil, errNoDesktop
 	}
-	select {
-	case <-d.ready:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	return sandbox.Await(ctx, func() (net.Conn, error) {
-		fd, err := d.walls.DialUnix(path)
-		if err != nil {
-			return nil, fmt.Errorf("connecting to %q inside: %w", path, err)
-		}
-		return fdpass.Conn(fd)
-	})
+	return d.dialInside(ctx, path)
 }
+
+func (b *buses) dial(ctx context.Context) (net.Conn, error) {
+	if b.session == nil {
+		return nil, errNoBus
+	}
+	return b.dialInside(ctx, b.inside())
+}
+
+// accessibility connects to the accessibility bus of the workspace.
+func (b *buses) accessibility(ctx context.Context) (*a11y.Bus, error) {
+	if b.session == nil {
+		return nil, errNoBus
+	}
+	session, err := b.dial(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the session bus: %w", err)
+	}
+	return a11y.Open(ctx, session, b.dialInside)
+}
+
+// address is the address of the session bus inside, "" where there is none.
+func (b *buses) address() string {
+	if b.session == nil {
+		return ""
+	}
+	return "unix:path=" + b.inside()
+}
+
+func (b *buses) inside() string { return b.c.Runtime + "/bus" }
 
 // errNoBus is for requests to a workspace without a session bus of its own.
 var errNoBus = fmt.Errorf("this workspace has no session bus: it has one with a virtual display, where %s is installed", xvfb.Bus)

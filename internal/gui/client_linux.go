@@ -16,20 +16,21 @@ const clientIdle = 3 * time.Second
 // acting counts as a user of the display while it is open; the one that holds what was
 // copied does not: it goes with the server.
 type ownClients struct {
-	mu    sync.Mutex
-	x     *xclient.Desktop
-	uses  int
-	close *time.Timer
-	clip  *xclient.Clipboard
+	display *display
+
+	mu      sync.Mutex
+	x       *xclient.Desktop
+	uses    int
+	closing *time.Timer
+	clip    *xclient.Clipboard
 
 	acts    sync.Mutex // guards what follows
-	acting  map[int]context.CancelFunc
+	cancels map[int]context.CancelFunc
 	actions int
 }
 
 // client gives the connection, until done is called.
-func (d *Desktop) client(ctx context.Context) (x *xclient.Desktop, done func(), err error) {
-	c := &d.own
+func (c *ownClients) client(ctx context.Context) (x *xclient.Desktop, done func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.x != nil {
@@ -41,8 +42,8 @@ func (d *Desktop) client(ctx context.Context) (x *xclient.Desktop, done func(), 
 		}
 	}
 	if c.x == nil {
-		err = d.again(ctx, func() (err error) {
-			c.x, err = xclient.Open(ctx, d.Dial, d.cookie)
+		err = c.display.again(ctx, func() (err error) {
+			c.x, err = xclient.Open(ctx, c.display.dialCounted, c.display.cookie)
 			return err
 		})
 		if err != nil {
@@ -50,17 +51,16 @@ func (d *Desktop) client(ctx context.Context) (x *xclient.Desktop, done func(), 
 			return nil, nil, err
 		}
 	}
-	if c.close != nil {
-		c.close.Stop()
-		c.close = nil
+	if c.closing != nil {
+		c.closing.Stop()
+		c.closing = nil
 	}
 	c.uses++
 	mine := c.x
-	return mine, func() { d.unused(mine) }, nil
+	return mine, func() { c.unused(mine) }, nil
 }
 
-func (d *Desktop) unused(x *xclient.Desktop) {
-	c := &d.own
+func (c *ownClients) unused(x *xclient.Desktop) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.x != x {
@@ -69,7 +69,7 @@ func (d *Desktop) unused(x *xclient.Desktop) {
 	if c.uses--; c.uses > 0 {
 		return
 	}
-	c.close = time.AfterFunc(clientIdle, func() {
+	c.closing = time.AfterFunc(clientIdle, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.x == x && c.uses == 0 {
@@ -80,8 +80,7 @@ func (d *Desktop) unused(x *xclient.Desktop) {
 }
 
 // Clipboard gives the connection that holds what was copied.
-func (d *Desktop) Clipboard(ctx context.Context) (*xclient.Clipboard, error) {
-	c := &d.own
+func (c *ownClients) Clipboard(ctx context.Context) (*xclient.Clipboard, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.clip != nil {
@@ -93,8 +92,8 @@ func (d *Desktop) Clipboard(ctx context.Context) (*xclient.Clipboard, error) {
 			return c.clip, nil
 		}
 	}
-	err := d.again(ctx, func() (err error) {
-		c.clip, err = xclient.OpenClipboard(ctx, d.dialUncounted, d.cookie)
+	err := c.display.again(ctx, func() (err error) {
+		c.clip, err = xclient.OpenClipboard(ctx, c.display.dialUncounted, c.display.cookie)
 		return err
 	})
 	if err != nil {
@@ -103,35 +102,12 @@ func (d *Desktop) Clipboard(ctx context.Context) (*xclient.Clipboard, error) {
 	return c.clip, err
 }
 
-// lossTime is how long after its last connection the end of a server is known at most.
-const lossTime = time.Second
-
-// again connects, and once more where the server has just died: connections to it end
-// before its process has.
-func (d *Desktop) again(ctx context.Context, connect func() error) error {
-	d.mu.Lock()
-	s := d.server
-	d.mu.Unlock()
-	err := connect()
-	if err == nil || s == nil {
-		return err
-	}
-	select {
-	case <-s.gone:
-		return connect()
-	case <-time.After(lossTime):
-	case <-ctx.Done():
-	}
-	return err
-}
-
 // closeClients ends all of them.
-func (d *Desktop) closeClients() {
-	c := &d.own
+func (c *ownClients) closeClients() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.close != nil {
-		c.close.Stop()
+	if c.closing != nil {
+		c.closing.Stop()
 	}
 	if c.x != nil {
 		_ = c.x.Close()
@@ -144,31 +120,29 @@ func (d *Desktop) closeClients() {
 
 // acting gives a context that ends when the control of the workspace changes: what was
 // begun under one mode is not ended under another.
-func (d *Desktop) acting(ctx context.Context) (context.Context, func()) {
+func (c *ownClients) acting(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &d.own
 	c.acts.Lock()
 	defer c.acts.Unlock()
-	if c.acting == nil {
-		c.acting = make(map[int]context.CancelFunc)
+	if c.cancels == nil {
+		c.cancels = make(map[int]context.CancelFunc)
 	}
 	c.actions++
 	n := c.actions
-	c.acting[n] = cancel
+	c.cancels[n] = cancel
 	return ctx, func() {
 		cancel()
 		c.acts.Lock()
 		defer c.acts.Unlock()
-		delete(c.acting, n)
+		delete(c.cancels, n)
 	}
 }
 
 // stopActing ends what is being done.
-func (d *Desktop) stopActing() {
-	c := &d.own
+func (c *ownClients) stopActing() {
 	c.acts.Lock()
 	defer c.acts.Unlock()
-	for _, cancel := range c.acting {
+	for _, cancel := range c.cancels {
 		cancel()
 	}
 }

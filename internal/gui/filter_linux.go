@@ -81,9 +81,7 @@ const letGoTime = 2 * time.Second
 // letGoOfInput releases what is held on the display, by a request or by a program:
 // whoever takes over would drag with the button and type with the key.
 func (d *Desktop) letGoOfInput() {
-	d.mu.Lock()
-	s := d.server
-	d.mu.Unlock()
+	s := d.current()
 	if s == nil {
 		return
 	}
@@ -133,4 +131,10 @@ func (p *pacer) may() (skipped int, ok bool) {
 	}
 	skipped, p.skipped, p.last = p.skipped, 0, time.Now()
 	return skipped, true
+}
+
+// labelOf gives the label of the app that made a window by its connection, 0 for none.
+func (d *Desktop) labelOf(id xclient.ID) uint64 {
+	c, _ := d.filter.Owner(uint32(id))
+	return c.App
 }

@@ -3,7 +3,6 @@ package gui
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"time"
 
@@ -28,7 +27,7 @@ type named struct {
 }
 
 // furnish waits for the one and sees to the other, and closes the server's furnished.
-func (d *Desktop) furnish(s *xserver, bus <-chan named) {
+func (d *display) furnish(s *xserver, bus <-chan named) {
 	ctx, cancel := context.WithTimeout(d.ctx, furnishTime)
 	defer cancel()
 	defer close(s.furnished)
@@ -62,7 +61,7 @@ func (d *Desktop) furnish(s *xserver, bus <-chan named) {
 
 // manage has the built-in window manager take the place of one that is not there, or
 // has gone: any program may have it replaced, and end then.
-func (d *Desktop) manage(s *xserver, dial xclient.Dial) {
+func (d *display) manage(s *xserver, dial xclient.Dial) {
 	for after := time.Duration(0); ; after = managePause {
 		select {
 		case <-s.unmanaged:
@@ -87,7 +86,7 @@ func (d *Desktop) manage(s *xserver, dial xclient.Dial) {
 
 // findBus asks for the accessibility bus. The session bus has to start it, which takes
 // as long as the X server and needs none: so it is asked for beside the server's start.
-func (d *Desktop) findBus() <-chan named {
+func (d *display) findBus() <-chan named {
 	found := make(chan named, 1)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,7 +97,7 @@ func (d *Desktop) findBus() <-chan named {
 	d.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(d.ctx, furnishTime)
 		defer cancel()
-		bus, err := d.accessibility(ctx)
+		bus, err := d.buses.accessibility(ctx)
 		if err != nil {
 			found <- named{err: err}
 			return
@@ -107,16 +106,4 @@ func (d *Desktop) findBus() <-chan named {
 		found <- named{address: bus.Address()}
 	})
 	return found
-}
-
-// accessibility connects to the accessibility bus of the workspace.
-func (d *Desktop) accessibility(ctx context.Context) (*a11y.Bus, error) {
-	if d.bus == nil {
-		return nil, errNoBus
-	}
-	session, err := d.DialBus(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the session bus: %w", err)
-	}
-	return a11y.Open(ctx, session, d.DialInside)
 }

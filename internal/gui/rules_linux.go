@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"carrel/internal/a11y"
+	"carrel/internal/xvfb"
 )
 
 // rulesFile is the name of the rules of the accessibility bus in their directory.
@@ -24,23 +25,23 @@ type treeRules struct {
 }
 
 // newTreeRules gives the rules of a desktop that has no programs yet.
-func newTreeRules(d *Desktop) *treeRules {
+func newTreeRules(place *xvfb.Place, d *buses) *treeRules {
 	r := &treeRules{now: a11y.Rules{People: make(map[string]bool)}}
-	r.write = func(data []byte) error { return d.place.WriteBus(rulesFile, data) }
+	r.write = func(data []byte) error { return place.WriteBus(rulesFile, data) }
 	r.reread = func(ctx context.Context) error {
 		select {
 		case <-d.ready:
 		default:
 			return nil // nothing runs inside
 		}
-		if d.bus == nil || !d.bus.running.Load() {
+		if d.session == nil || !d.session.running.Load() {
 			return nil
 		}
-		session, err := d.DialBus(ctx)
+		session, err := d.dial(ctx)
 		if err != nil {
 			return err
 		}
-		return a11y.Reread(ctx, session, d.DialInside)
+		return a11y.Reread(ctx, session, d.dialInside)
 	}
 	return r
 }

@@ -261,7 +261,7 @@ func (d *Seat) windows(ctx context.Context, x *Desktop, c *xclient.Desktop, q *a
 	}
 	apps, out := d.Apps(), []api.Window{}
 	for _, w := range list {
-		if said.Window == idText(w.ID) || m.Fits(w) || w.Hidden && q.All {
+		if said.Window == idText(w.ID) || listed(m, w) {
 			out = append(out, api.Window{ID: idText(w.ID), Title: w.Title, Class: w.Class, Instance: w.Instance, PID: w.PID, App: apps[x.labelOf(w.ID)], Type: w.Type, Area: fromRectangle(w.Area),
 				Active: w.Active, Minimised: w.Minimised, Maximised: w.Maximised, Fullscreen: w.Fullscreen, Hidden: w.Hidden, Urgent: w.Urgent, Modal: w.Modal, Override: w.Override})
 		}
@@ -270,10 +270,10 @@ func (d *Seat) windows(ctx context.Context, x *Desktop, c *xclient.Desktop, q *a
 	return said, document{kind: api.TypeJSON, data: text}, err
 }
 
-// labelOf gives the label of the app whose connection made a window, 0 for none.
-func (d *Desktop) labelOf(id xclient.ID) uint64 {
-	c, _ := d.filter.Owner(uint32(id))
-	return c.App
+// listed says whether a window belongs to a list: a hidden one only where all are asked for.
+func listed(m xclient.Match, w xclient.Window) bool {
+	w.Hidden = w.Hidden && !m.All
+	return m.Fits(w)
 }
 
 // act changes something.

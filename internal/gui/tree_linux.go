@@ -15,7 +15,7 @@ import (
 
 // tree gives what the programs tell of themselves, or what fits of it.
 func (d *Seat) tree(ctx context.Context, q *api.Tree) (document, error) {
-	bus, err := d.Desktop.accessibility(ctx)
+	bus, err := d.Desktop.buses.accessibility(ctx)
 	if err != nil {
 		return document{}, err
 	}
@@ -90,7 +90,7 @@ func (d *Seat) element(ctx context.Context, e *api.Element) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bus, err := d.Desktop.accessibility(ctx)
+	bus, err := d.Desktop.buses.accessibility(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -54,7 +54,7 @@ func displayPolicy() *policy.Effective {
 }
 
 // raise raises these walls.
-func (d *Desktop) raise(keys keymap) (*sandbox.Walls, error) {
+func (d *display) raise(keys keymap) (*sandbox.Walls, error) {
 	binds, files, err := keys.mounts(d.place)
 	if err != nil {
 		return nil, fmt.Errorf("planning the walls of the display: preparing the keyboard map: %w", err)
@@ -83,7 +83,7 @@ type xserver struct {
 }
 
 // startServer raises the walls, and waits until clients can connect.
-func (d *Desktop) startServer(ctx context.Context) (*xserver, error) {
+func (d *display) startServer(ctx context.Context) (*xserver, error) {
 	keys := keptKeymap(d.c.Keymaps, d.place)
 	s, err := d.startWith(ctx, keys)
 	if err != nil && keys.compiled != nil && ctx.Err() == nil {
@@ -93,7 +93,7 @@ func (d *Desktop) startServer(ctx context.Context) (*xserver, error) {
 	return s, err
 }
 
-func (d *Desktop) startWith(ctx context.Context, keys keymap) (*xserver, error) {
+func (d *display) startWith(ctx context.Context, keys keymap) (*xserver, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err

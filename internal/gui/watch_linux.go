@@ -31,7 +31,7 @@ const vncEnd = 500 * time.Millisecond
 // viewing is how people watch a display: what listens for their viewers, while anybody
 // wants to. Requests that come meanwhile share it, each with a password of its own.
 type viewing struct {
-	d *Desktop
+	d *display
 
 	turn sync.Mutex // held while it begins or ends
 	uses int        // guarded by turn
@@ -51,7 +51,7 @@ type watchPort struct {
 	listener *net.TCPListener
 	sockets  *ports.Sockets
 	service  *rfb.Service
-	d        *Desktop
+	d        *display
 }
 
 // Watch is what the supervisor answers requests to watch with; nil without a display.
@@ -132,7 +132,7 @@ func (w *viewing) open(port uint16) (*watchPort, error) {
 		return w.at, nil
 	}
 	if !installed(xvfb.VNC) {
-		return nil, api.Refused(api.CodeNoDesktop, api.OpWatch, xvfb.VNC, xvfb.VNC+" is not installed", "Debian's package x11vnc has it; `carrel screenshot` and `carrel record` work without it")
+		return nil, api.Refused(api.CodeNoDesktop, api.OpWatch, xvfb.VNC, xvfb.VNC+" is not installed", "Debian's package x11vnc has it; `carrel desktop screenshot` and `carrel desktop record` work without it")
 	}
 	sockets, err := ports.OwnSockets()
 	if err != nil {
@@ -252,7 +252,7 @@ func (w *viewing) refused(text string) {
 
 // startVNC starts a VNC server for one viewer in the walls of the display, and the
 // display where it does not run. The viewer counts as somebody who uses that.
-func (d *Desktop) startVNC(ctx context.Context) (net.Conn, error) {
+func (d *display) startVNC(ctx context.Context) (net.Conn, error) {
 	d.count(func() { d.users++ })
 	leave := func() { d.count(func() { d.users-- }) }
 	s, err := d.running(ctx, false)

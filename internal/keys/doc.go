@@ -1,6 +1,6 @@
-// Package keys stands between programs inside the walls and the credentials of the
-// person outside: what they ask is parsed, held to what the person has allowed, and put
-// to the real git, gh, ssh agent or gpg, of which only the answer goes in.
+// Package keys stands between programs inside the walls and the credentials of the person
+// outside: what they ask is parsed, and held to what the person has allowed. It is put to the
+// real git, gh, ssh agent or gpg, of which only the answer goes in.
 //
 // Its words: a [policy.CredentialUse] is what was allowed; an [SSHAgent] is the filter
 // before the person's ssh agent; a [Program] is a helper of the host, started with an

@@ -225,12 +225,12 @@ func ParseChord(text string) (Chord, error) {
 
 func (c Chord) shortcut() Chord {
 	command := false
-	for _, sym := range c {
+	for i, sym := range c {
 		switch {
 		case sym >= symControl && sym != CapsLock && sym <= 0xffee:
 			command = true
-		case command && sym < 0xff:
-			c[len(c)-1] = Sym(unicode.ToLower(rune(c[len(c)-1])))
+		case command && (sym <= 0xff || sym>>24 == Unicode>>24):
+			c[i], _ = OfRune(unicode.ToLower(rune(sym &^ Unicode)))
 		}
 	}
 	return c

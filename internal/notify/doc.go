@@ -2,10 +2,10 @@
 // an operation waits for their word. It speaks to the host's session bus, from outside
 // the walls: programs inside have another bus, or none, and cannot reach this one.
 //
-// One connection is made for each notification: greeting, the owner of the service's
-// name, one call of org.freedesktop.Notifications.Notify, and its answer, which is taken
-// from that owner alone, and of which nothing is used but its number. A notification has
-// no buttons: it says what to type, and where.
+// One connection is made for each notification: greeting, the owner of the service's name, one
+// call of org.freedesktop.Notifications.Notify, and its answer. That is taken from that owner
+// alone, and nothing is used of it but its number. A notification has no buttons: it says what
+// to type, and where.
 //
 // What it shows comes from inside. Text is bounded, what is no printable character is
 // left out, and what could be read as markup is escaped. A program that asks again and

@@ -9,12 +9,12 @@
 //
 // # Who may
 //
-// Each watch has a password of its own ([Service.Admit]), 8 characters, as the
-// protocol's DES counts no more. It is never sent; the viewer enciphers 16 random
-// bytes with it. Ports of the loopback can be reached by every user of the machine, so
-// a connection's owner is asked for first ([Config.Mine]), and after a few wrong
-// passwords in a minute no connection gets further ([maxWrong]). One viewer watches at a time;
-// the next is turned away with the reason, in words that its viewer shows.
+// Each watch has a password of its own ([Service.Admit]), 8 characters, as the protocol's DES
+// counts no more. It is never sent; the viewer enciphers 16 random bytes with it. Every user of
+// the machine can reach ports of the loopback. So a connection's owner is asked for first
+// ([Config.Mine]). After a few wrong passwords in a minute no connection gets further
+// ([maxWrong]). One viewer watches at a time; the next is turned away with the reason, in words
+// that its viewer shows.
 //
 // # Looking and acting
 //

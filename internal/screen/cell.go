@@ -61,8 +61,6 @@ func newLine(cols int, s style) line {
 	return l
 }
 
-func (l line) wide(x int) bool { return x+1 < len(l) && l[x+1].tail }
-
 // part makes what is at column x two things: a wide character that lies across
 // its left edge is erased.
 func (l line) part(x int) {

@@ -1,11 +1,10 @@
-// Package screen is a terminal without a window: programs write to it as they
-// would to xterm, and their screen can be read as text, be sent keys, and be
-// painted on a real terminal for a person who attaches.
+// Package screen is a terminal without a window: programs write to it as they would to xterm.
+// Their screen can be read as text, be sent keys, and be painted on a real terminal for a person
+// who attaches.
 //
-// [New] makes a [Screen], [Screen.Write] takes what the program says,
-// [Screen.Answers] has what the terminal says back, [Screen.Key] and
-// [Screen.Paste] give the bytes of a person who types. A Screen is for one
-// goroutine at a time; who shares it holds a lock.
+// [New] makes a [Screen], [Screen.Write] takes what the program says, and [Screen.Answers] has
+// what the terminal says back. [Screen.Key] and [Screen.Paste] give the bytes of a person who
+// types. A Screen is for one goroutine at a time; who shares it holds a lock.
 //
 // # Words
 //

@@ -63,7 +63,7 @@ func sound(t failing, s *Screen) {
 				t.Fatalf("%d columns, want %d", len(l), cols)
 			}
 			for x, c := range l {
-				if wide := c.char != 0 && columns(c.char) == 2; wide != l.wide(x) || c.tail && (x == 0 || c.char != 0) || len(c.marks) > maxMarks {
+				if wide := c.char != 0 && columns(c.char) == 2; wide != (x+1 < len(l) && l[x+1].tail) || c.tail && (x == 0 || c.char != 0) || len(c.marks) > maxMarks {
 					t.Fatalf("column %d of %q is %+v", x, l.text(), c)
 				}
 			}

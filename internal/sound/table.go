@@ -45,13 +45,9 @@ var themed = map[string][]string{
 
 // Names are all that can be asked for.
 func Names() []string {
-	return slices.Sorted(maps.Keys(merged()))
-}
-
-func merged() map[string][]string {
 	all := maps.Clone(themed)
 	maps.Copy(all, mac)
-	return all
+	return slices.Sorted(maps.Keys(all))
 }
 
 // candidates are the names of a theme that stand for one, best first; nil for a name

@@ -246,7 +246,7 @@ func TestServerHeld(t *testing.T) {
 	}, true)
 }
 
-// always are refused in every mode.
+// These are refused in every mode.
 func TestNeverAllowed(t *testing.T) {
 	for _, a := range []struct {
 		name   string

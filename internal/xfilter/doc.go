@@ -4,12 +4,11 @@
 // leave a word for the VNC server. The filter gives each program what it needs for windows
 // of its own, and the rest only while the workspace lets it.
 //
-// A connection is accepted with the cookie that the inside was given and goes on
-// to the server with the server's own, which no program inside ever sees. From then
-// on bytes are copied in both directions, cut into requests and messages. Only
-// the first bytes of a request are looked at, by a table ([coreRules],
-// [extensionRules]); pictures stream through. Nothing is buffered but what is in
-// hand: a client that does not read is not read from. Descriptors never cross.
+// A connection is accepted with the cookie that the inside was given. It goes on to the server
+// with the server's own, which no program inside ever sees. From then on bytes are copied in
+// both directions, cut into requests and messages. Only the first bytes of a request are looked
+// at, by a table ([coreRules], [extensions]); pictures stream through. Nothing is buffered but
+// what is in hand: a client that does not read is not read from. Descriptors never cross.
 //
 // A request that is refused must still be counted by the server, as every later
 // answer carries a number. So it is changed in place: into one that the server
@@ -19,15 +18,14 @@
 //
 // # What is allowed
 //
-// Always: windows, drawing, fonts, properties, selections, drag and drop, input
-// methods, messages to window managers, looking at the screen and at the list of
-// windows, grabs and focus for a program's *own* windows (menus hold the keyboard
-// while they are open).
+// Always: windows, drawing, fonts, properties, selections, drag and drop, input methods,
+// messages to window managers, looking at the screen and at the list of windows; grabs and focus
+// for a program's *own* windows (menus hold the keyboard while they are open).
 //
-// While the workspace is active, also: pressing keys and moving the pointer
-// (XTEST, WarpPointer, SendEvent), the keyboard's map, grabs and focus and input
-// events of others' windows (or of one's own in or around those, see nested.go),
-// raw input, stopping the server for five seconds in a row at most ([maxGrab]).
+// While the workspace is active, also: pressing keys and moving the pointer (XTEST, WarpPointer,
+// SendEvent), the keyboard's map; grabs and focus and input events of others' windows (or of
+// one's own in or around those, see nested.go); raw input, stopping the server for five seconds
+// in a row at most ([maxGrab]).
 //
 // While it is not (a person took over, or it is paused or read-only), of all this
 // nothing. A program gets keys and pointer events for its own windows only, in
@@ -49,11 +47,10 @@
 //
 // # What it does not hold
 //
-// Programs share a screen: each sees what the others paint, may cover them, also
-// with a window that cannot be seen and takes the clicks, unmap and move their
-// windows, and take the focus or hold the keyboard for a window of its own. A person who takes over types into programs that belong to
-// the workspace, and those know what was typed. Modifiers that are held, the
-// pointer's place and its buttons can be asked for in all modes, as every toolkit
-// does. What the server has received before a change of the mode it still
-// carries out, within moments.
+// Programs share a screen: each sees what the others paint, and may cover them, also with a
+// window that cannot be seen and takes the clicks. It may unmap and move their windows, and take
+// the focus or hold the keyboard for a window of its own. A person who takes over types into
+// programs that belong to the workspace, and those know what was typed. Modifiers that are held,
+// the pointer's place and its buttons can be asked for in all modes, as every toolkit does. What
+// the server has received before a change of the mode it still carries out, within moments.
 package xfilter

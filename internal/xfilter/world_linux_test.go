@@ -391,7 +391,7 @@ func (c *client) window(x, y, w, h int, mask uint32) uint32 {
 	return id
 }
 
-// press fakes a key, or a button, or a motion: 2 and 3 key, 4 and 5 button.
+// fake fakes a key, or a button, or a motion: 2 and 3 key, 4 and 5 button.
 func (c *client) fake(kind, detail byte, x, y int) int {
 	op := c.ext["XTEST"][0]
 	if op == 0 {

@@ -3,11 +3,12 @@
 // # Words
 //
 //   - number: N of DISPLAY=:N. A workspace takes the first free one from [First] up, or
-//     one at random where [Last] is not enough, and keeps it until it ends. [Claim] holds it by two things that the kernel gives back at
-//     every kind of end: a lock on the display's directory, and the abstract socket
-//     name that X servers use, bound and never listened on. So two processes cannot
-//     have one number, another user's server does not take it meanwhile, and a
-//     client inside that tries the abstract name first is refused there at once.
+//     one at random where [Last] is not enough, and keeps it until it ends. [Claim] holds
+//     it by two things that the kernel gives back at every kind of end: a lock on the
+//     display's directory, and the abstract socket name that X servers use, bound and
+//     never listened on. So two processes cannot have one number, and another user's
+//     server does not take it meanwhile. A client inside that tries the abstract name
+//     first is refused there at once.
 //   - place: the display's directory, 0700, with two in it: that in which the server
 //     makes its socket, and that which programs inside see as /tmp/.X11-unix.
 //   - cookie: 16 random bytes of MIT-MAGIC-COOKIE-1. There are two: the server's,

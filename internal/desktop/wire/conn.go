@@ -1,4 +1,7 @@
-package desktop
+// Package wire is a connection to an X server that is not trusted: messages have bounds before
+// the protocol library sees them, and answers belong to what was asked. The numbers of
+// extensions are the same for all servers.
+package wire
 
 import (
 	"bufio"
@@ -11,12 +14,12 @@ import (
 	"sync"
 )
 
-// wire is the connection as the protocol library gets it. It has greeted the
+// Conn is a connection as the protocol library gets it. It has greeted the
 // server itself, with a cookie that it was given and not one from the
 // environment's authority file; it hands on whole messages of bounded length,
 // and it gives events and errors of extensions numbers that are the same for
 // all servers, because the library keeps one table for the whole process.
-type wire struct {
+type Conn struct {
 	net.Conn
 	setup []byte // what the server said to the greeting, until it was read
 
@@ -27,7 +30,8 @@ type wire struct {
 	body  int    // bytes of the reply that are still to be read
 	last  uint16 // the request that was answered last
 	codes codes
-	end   func() // called when reading has ended
+	// End is called when reading has ended; it is set before the first read.
+	End func()
 
 	// The writing side.
 	mu     sync.Mutex
@@ -41,8 +45,9 @@ type wire struct {
 	holds int
 }
 
-// greet does the connection setup of the X11 protocol, section 8.
-func greet(c net.Conn, cookie []byte) (*wire, error) {
+// Greet does the connection setup of the X11 protocol, section 8.
+func Greet(c net.Conn, cookie []byte) (*Conn, error) {
+	tables()
 	const name = "MIT-MAGIC-COOKIE-1"
 	hello := make([]byte, 12, 12+20+16)
 	hello[0] = 'l' // little-endian
@@ -58,7 +63,8 @@ func greet(c net.Conn, cookie []byte) (*wire, error) {
 	if _, err := c.Write(hello); err != nil {
 		return nil, err
 	}
-	w := &wire{Conn: c, in: bufio.NewReaderSize(c, 64<<10), bounds: make(map[uint16]int)}
+	w := &Conn{Conn: c, in: bufio.NewReaderSize(c, 64<<10), bounds: make(map[uint16]int),
+		codes: codes{events: make(map[byte]byte), errors: make(map[byte]byte), answered: make(map[byte][]byte)}}
 	head := make([]byte, 8)
 	if _, err := io.ReadFull(w.in, head); err != nil {
 		return nil, fmt.Errorf("the X server hung up at the greeting: %w", err)
@@ -84,7 +90,7 @@ func greet(c net.Conn, cookie []byte) (*wire, error) {
 
 // Write takes one request from the library. Its first is the greeting, which
 // was made already.
-func (w *wire) Write(b []byte) (int, error) {
+func (w *Conn) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.wet {
@@ -116,9 +122,9 @@ func (w *wire) Write(b []byte) (int, error) {
 // maxHeld bounds what is kept back before it is sent after all, in bytes.
 const maxHeld = 16 << 10
 
-// hold keeps requests back until the flush that it returns is called, so that
+// Hold keeps requests back until the flush that it returns is called, so that
 // many go with one system call. Nobody may wait for a reply before that.
-func (w *wire) hold() (flush func()) {
+func (w *Conn) Hold() (flush func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.holds++
@@ -132,7 +138,7 @@ func (w *wire) hold() (flush func()) {
 	}
 }
 
-func (w *wire) flush() error {
+func (w *Conn) flush() error {
 	if len(w.held) == 0 {
 		return nil
 	}
@@ -141,14 +147,15 @@ func (w *wire) flush() error {
 	return err
 }
 
-// handOver lets a descriptor go with the next request that match recognises.
-func (w *wire) handOver(f *os.File, match func(request []byte) bool) {
+// HandOver lets a descriptor go with the next request that match recognises.
+func (w *Conn) HandOver(f *os.File, match func(request []byte) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pass, w.seen = f, match
 }
 
-func (w *wire) Read(p []byte) (int, error) {
+// Read gives the library the greeting of the server, and then whole messages.
+func (w *Conn) Read(p []byte) (int, error) {
 	if len(w.setup) > 0 {
 		n := copy(p, w.setup)
 		w.setup = w.setup[n:]
@@ -156,7 +163,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 	for len(w.rest) == 0 && w.body == 0 {
 		if err := w.next(); err != nil {
-			w.end()
+			w.End()
 			return 0, err
 		}
 	}
@@ -168,13 +175,13 @@ func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.in.Read(p[:min(len(p), w.body)])
 	w.body -= n
 	if err != nil {
-		w.end()
+		w.End()
 	}
 	return n, err
 }
 
 // next reads the head of one message, and drops those that nobody here knows.
-func (w *wire) next() error {
+func (w *Conn) next() error {
 	if _, err := io.ReadFull(w.in, w.head[:]); err != nil {
 		return err
 	}
@@ -232,7 +239,7 @@ const genericEvent = 35
 // holds the order of answers: each to a later request than the one before, and none
 // to what was never sent. The library would wait for the request to come, and read
 // no more.
-func (w *wire) answered(request uint16) (most int, asked bool, err error) {
+func (w *Conn) answered(request uint16) (most int, asked bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// Counted from the last answer on, numbers go round at 16 bits.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package desktop
+package wire
 
 import (
 	"errors"
@@ -14,14 +14,14 @@ type passer interface {
 	WriteMsgUnix(b, oob []byte, to *net.UnixAddr) (n, oobn int, err error)
 }
 
-// passes says whether descriptors can go along.
-func (w *wire) passes() bool {
+// Passes says whether descriptors can go along.
+func (w *Conn) Passes() bool {
 	_, ok := w.Conn.(passer)
 	return ok
 }
 
 // sendWith writes a request and the descriptor that belongs to it.
-func (w *wire) sendWith(b []byte, f *os.File) (int, error) {
+func (w *Conn) sendWith(b []byte, f *os.File) (int, error) {
 	u, ok := w.Conn.(passer)
 	if !ok {
 		return 0, errors.New("a descriptor goes over a Unix socket only")

@@ -1,13 +1,19 @@
-package desktop
+package wire
 
 import (
 	"bytes"
 	"encoding/binary"
 )
 
-// The bound of what a server may send at once: what was copied on the clipboard is the
-// largest. All else is far smaller, see [replyBound].
-const maxReply = MaxClipboard + 32
+// MaxProperty bounds the value of a property, in bytes. What was copied on the clipboard
+// comes as one, and is the largest thing that a server may send; see [replyBound].
+const MaxProperty = 64 << 20
+
+const maxReply = MaxProperty + 32
+
+// MaxImage bounds what comes over the socket for one request of pixels, in bytes, so that
+// nothing else waits long behind it. The longest row of a screen has half of it.
+const MaxImage = 256 << 10
 
 // usualReply is enough for most replies, in bytes after their head.
 const usualReply = 64 << 10
@@ -22,7 +28,7 @@ func replyBound(request []byte) int {
 	case op == getProperty && len(request) >= 24:
 		return int(min(4*uint64(binary.LittleEndian.Uint32(request[20:])), maxReply))
 	case op == getImage:
-		return maxStrip
+		return MaxImage
 	case op >= 128: // of an extension: the picture of the pointer, that any program sets
 		return 4 << 20
 	}
