@@ -1,6 +1,6 @@
-// Package advice is the type of an error that comes with one line of advice. Both are
-// shown by every surface in the same way, as denials and their hints are, and what an
-// error is can be asked through it as without.
+// Package advice is the type of an error that comes with one line of advice. Both are shown by
+// every surface in the same way, as denials and their hints are. What an error is can be asked
+// through it as without.
 package advice
 
 // Error is an error with one line of advice.

@@ -23,10 +23,11 @@ const (
 	FlagsFiles   = "Files"
 	FlagsNetwork = "Network"
 	FlagsLimits  = "Limits and display"
+	FlagsMachine = "Virtual machines"
 	FlagsPolicy  = "Policy, agents and walls"
 )
 
-var flagHeadings = []string{FlagsCommon, FlagsFiles, FlagsNetwork, FlagsLimits, FlagsPolicy}
+var flagHeadings = []string{FlagsCommon, FlagsFiles, FlagsNetwork, FlagsLimits, FlagsMachine, FlagsPolicy}
 
 // Helps has a command and all below it print their help and usage by this package; bold
 // makes a heading of a text that goes to a writer.

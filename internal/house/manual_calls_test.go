@@ -56,29 +56,37 @@ func replaceGenerated(t *testing.T, page, test string, parts map[string]string) 
 // callRow is one line of the table: a call by its name, on both architectures.
 type callRow struct {
 	numbers map[seccomp.Arch]string
-	usual   seccomp.Call             // nesting userns, with the broker
-	classes map[seccompOption]string // under the other options
+	usual   seccomp.Call      // with the defaults
+	classes map[string]string // under the other options, by their name
 }
 
-// seccompOption is what a user can choose of a filter.
-type seccompOption struct {
-	nested   policy.Nesting
-	broker   bool
-	programs bool
-}
+// usual are the options of a filter with the defaults.
+var usual = seccomp.Options{Nesting: policy.NestedUserns, Debug: true, Broker: true}
 
-var usual = seccompOption{policy.NestedUserns, true, false}
+// otherOptions are what else a user can choose, as package decide makes options of it.
+var otherOptions = []struct {
+	name string
+	with func(o *seccomp.Options)
+}{
+	{"`--history off`", func(o *seccomp.Options) { o.Broker = false }},
+	{"`--nested none`", func(o *seccomp.Options) { o.Nesting = policy.NestedNone }},
+	{"`--nested full`", func(o *seccomp.Options) { o.Nesting = policy.NestedFull }},
+	{"`programs.allow`", func(o *seccomp.Options) { o.Programs = true }},
+	{"deny pattern", func(o *seccomp.Options) { o.Opens = true }},
+	{"`--engine landlock`", func(o *seccomp.Options) { o.Nesting, o.Alone, o.Internet = policy.NestedNone, true, true }},
+	{"`--backend none`", func(o *seccomp.Options) { o.Nesting, o.Open = policy.NestedFull, true }},
+}
 
 func callTable(t *testing.T) string {
 	t.Helper()
 	rows := make(map[string]*callRow)
 	for _, arch := range []seccomp.Arch{seccomp.AMD64, seccomp.ARM64} {
-		for _, nested := range []policy.Nesting{policy.NestedNone, policy.NestedUserns, policy.NestedFull} {
-			for _, broker := range []bool{true, false} {
-				addCalls(t, rows, arch, seccompOption{nested, broker, false})
-			}
+		addCalls(t, rows, arch, "", usual)
+		for _, other := range otherOptions {
+			o := usual
+			other.with(&o)
+			addCalls(t, rows, arch, other.name, o)
 		}
-		addCalls(t, rows, arch, seccompOption{policy.NestedUserns, true, true})
 	}
 	count := make(map[string]int)
 	var b strings.Builder
@@ -94,26 +102,27 @@ func callTable(t *testing.T) string {
 	return fmt.Sprintf("%d system calls: %d broker, %d native, %d refused.\n\n", len(rows), count["broker"], count["native"], count["refused"]) + b.String()
 }
 
-// addCalls notes every call of one architecture. A call that is on both must
-// have one class.
-func addCalls(t *testing.T, rows map[string]*callRow, arch seccomp.Arch, o seccompOption) {
+// addCalls notes every call of one architecture under options with a name, "" for the
+// defaults. A call that is on both architectures must have one class.
+func addCalls(t *testing.T, rows map[string]*callRow, arch seccomp.Arch, name string, o seccomp.Options) {
 	t.Helper()
-	calls, err := seccomp.Calls(seccomp.Options{Arch: arch, Nesting: o.nested, Debug: true, Broker: o.broker, Programs: o.programs})
+	o.Arch = arch
+	calls, err := seccomp.Calls(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range calls {
 		r := rows[c.Name]
 		if r == nil {
-			r = &callRow{numbers: make(map[seccomp.Arch]string), classes: make(map[seccompOption]string)}
+			r = &callRow{numbers: make(map[seccomp.Arch]string), classes: make(map[string]string)}
 			rows[c.Name] = r
 		}
 		r.numbers[arch] = fmt.Sprint(c.Number)
-		if before := r.classes[o]; before != "" && before != classText(c) {
+		if before := r.classes[name]; before != "" && before != classText(c) {
 			t.Errorf("%s is %s on one architecture and %s on the other", c.Name, before, classText(c))
 		}
-		r.classes[o] = classText(c)
-		if o == usual {
+		r.classes[name] = classText(c)
+		if name == "" {
 			r.usual = c
 		}
 	}
@@ -140,15 +149,11 @@ var errnoNames = map[syscall.Errno]string{1: "EPERM", 16: "EBUSY", 38: "ENOSYS",
 // otherwise says what other options make of a call.
 func (r *callRow) otherwise(class string) string {
 	var notes []string
-	note := func(flag string, o seccompOption) {
-		if c := r.classes[o]; c != class {
-			notes = append(notes, "`"+flag+"`: "+c)
+	for _, other := range otherOptions {
+		if c := r.classes[other.name]; c != class {
+			notes = append(notes, other.name+": "+c)
 		}
 	}
-	note("--history off", seccompOption{policy.NestedUserns, false, false})
-	note("--nested none", seccompOption{policy.NestedNone, true, false})
-	note("--nested full", seccompOption{policy.NestedFull, true, false})
-	note("programs.allow", seccompOption{policy.NestedUserns, true, true})
 	return strings.Join(notes, "; ")
 }
 

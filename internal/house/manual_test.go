@@ -53,7 +53,7 @@ type schema struct {
 	Additional  json.RawMessage `json:"additionalProperties"`
 }
 
-// key is one row: a key with what may stand there and in which files.
+// docKey is one row: a key with what may stand there and in which files.
 type docKey struct {
 	takes, about string
 	files        []string

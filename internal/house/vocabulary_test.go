@@ -35,12 +35,6 @@ var keptNames = map[string]string{
 	"internal/steps.SetTerms":              "takes api.Terms",
 	"internal/steps.TrimStill":             "trims a history that was released; not renamed yet",
 	"internal/steps.Yield":                 "answers api.OpYield",
-	"internal/led.Judge":                   "as its package",
-	"internal/led.led":                     "whether programs inside can write a path of the host; not renamed yet",
-	"internal/told.told":                   "the notes and denials of a run; not renamed yet",
-	"internal/decide.CeilingTold":          "a note, as in told",
-	"internal/decide.BackendTold":          "a note, as in told",
-	"internal/decide.OpenerLed":            "as in led",
 }
 
 // TestNamesAreOfTheField looks at exported names, those of fields and methods too, and at the
@@ -104,9 +98,7 @@ func exported(f *ast.File) []string {
 
 // keptTexts are the texts that have such a word all the same, with the reason.
 var keptTexts = map[string]string{
-	"docs/rooms.md led":        "the name of a package",
 	"docs/supervisor.md yield": "the name of an operation",
-	"internal/led led":         "the name of the package",
 	"docs/no-walls.md nobody":  "the user nobody",
 	"docs/walls.md nobody":     "the user nobody",
 }

@@ -1,9 +1,8 @@
-// Package strictjson decodes JSON and refuses names that are unknown or given twice, bad
-// text and anything that follows: its writer must not believe that it was obeyed where it
-// was not. Package encoding/json is lenient: it takes the last of two values of one name,
-// puts U+FFFD where there is no text, skips names that it does not know, and lets more
-// follow. Here each of these is an error. [Decode] decodes nothing that has not passed
-// [Check] as a whole.
+// Package strictjson decodes JSON and refuses names that are unknown or given twice, bad text
+// and anything that follows: its writer must not believe that it was obeyed where it was not.
+// Package encoding/json is lenient: it takes the last of two values of one name, and puts U+FFFD
+// where there is no text. It skips names that it does not know, and lets more follow. Here each
+// of these is an error. [Decode] decodes nothing that has not passed [Check] as a whole.
 package strictjson
 
 import (

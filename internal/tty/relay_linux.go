@@ -22,7 +22,6 @@ import (
 // It cannot be put into the background with Ctrl-Z, which nobody inside could undo.
 type Relay struct {
 	near, far *os.File
-	name      string // of the far end
 	Gesture   func() // is told of the key for pasting
 
 	restore func()
@@ -34,33 +33,53 @@ func OpenRelay() (*Relay, error) {
 	if !term.IsTerminal(0) || !term.IsTerminal(1) {
 		return nil, nil
 	}
-	near, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	near, far, err := Open()
+	if err == nil { // how the person's is set is how the command finds it
+		var now *unix.Termios
+		if now, err = unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
+			err = unix.IoctlSetTermios(int(far.Fd()), unix.TCSETS, now)
+		}
+	}
 	if err != nil {
+		near.Close()
+		far.Close()
 		return nil, fmt.Errorf("making a terminal: %w", err)
+	}
+	r := &Relay{near: near, far: far, drained: make(chan struct{})}
+	r.resize()
+	return r, nil
+}
+
+// resize gives the command's terminal the size of the person's.
+func (r *Relay) resize() {
+	if columns, rows, err := term.GetSize(1); err == nil {
+		Resize(r.near, columns, rows)
+	}
+}
+
+// Open makes a terminal, see pty(7): near is for what looks at it and types, far for programs.
+// With an error each may be nil.
+func Open() (near, far *os.File, err error) {
+	if near, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		return nil, nil, err
 	}
 	number, err := unix.IoctlGetInt(int(near.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(near.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	r := &Relay{near: near, name: "/dev/pts/" + strconv.Itoa(number), drained: make(chan struct{})}
 	if err == nil {
-		r.far, err = os.OpenFile(r.name, os.O_RDWR|unix.O_NOCTTY, 0)
+		far, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
 	}
-	if err == nil { // how the person's is set is how the command finds it
-		var now *unix.Termios
-		if now, err = unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
-			err = unix.IoctlSetTermios(int(r.far.Fd()), unix.TCSETS, now)
-		}
-	}
-	if err != nil {
-		r.Close()
-		return nil, fmt.Errorf("making a terminal: %w", err)
-	}
-	return r, nil
+	return near, far, err
 }
 
-// Name is that of the terminal that the command has.
-func (r *Relay) Name() string { return r.name }
+// Name is that of the terminal that the command has, "" for none.
+func (r *Relay) Name() string {
+	if r == nil {
+		return ""
+	}
+	return r.far.Name()
+}
 
 // Streams are the command's standard descriptors: what was the person's terminal is this one.
 func (r *Relay) Streams() [3]*os.File {
@@ -86,13 +105,8 @@ func (r *Relay) Start(interrupt func()) error {
 		return fmt.Errorf("taking the terminal over: %w", err)
 	}
 	r.far.Close() // or its end would never come
-	size := func() {
-		if columns, rows, err := term.GetSize(1); err == nil {
-			Resize(r.near, columns, rows)
-		}
-	}
-	size()
-	stop := OnResize(size)
+	r.resize()
+	stop := OnResize(r.resize)
 	r.restore = func() {
 		stop()
 		_ = term.Restore(0, was)
@@ -132,7 +146,7 @@ func (r *Relay) ends(keys []byte) (yes bool) {
 // settle waits until the terminal has sent the signal of a key: it does so later than the
 // key is written, and polling the far end waits for it.
 func (r *Relay) settle() {
-	far, err := unix.Open(r.name, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	far, err := unix.Open(r.Name(), unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return // nothing is there that could get it
 	}
@@ -153,9 +167,7 @@ func (r *Relay) Close() {
 		r.restore()
 	}
 	r.near.Close()
-	if r.far != nil {
-		r.far.Close()
-	}
+	r.far.Close()
 }
 
 // Typed hands on what a person types, after it has told of the key for pasting.

@@ -1,7 +1,7 @@
-// Package wildmatch matches paths with patterns as git does: those of gitignore(5), and of
-// the conditions of includes in git-config(1). Sets, POSIX classes, stars and their odd
-// cases are those of git's own function of that name (wildmatch.c), and git is the oracle
-// of the tests of those who use it.
+// Package wildmatch matches paths with patterns as git does: those of gitignore(5), and of the
+// conditions of includes in git-config(1). Sets, POSIX classes, stars and their odd cases are
+// those of git's own function of that name (wildmatch.c). git is the oracle of the tests of
+// those who use it.
 //
 // The work on one pattern is bounded: what needs more matches nothing.
 package wildmatch
