@@ -21,7 +21,7 @@ const (
 )
 
 // broker compares jobs with a bare listener and with a FUSE view of the project.
-func (b *bench) broker(jobs []job) table {
+func (b *historySuite) broker(jobs []job) table {
 	t := table{title: "The broker: everyday work", unit: "ms", about: "`carrel run --history on` and `--history off`, " +
 		"that with a bare listener (every call that changes a file waits for a program that lets it go on at once, " +
 		"the least that a decision outside the kernel costs), and an unprivileged FUSE loopback " +
@@ -65,7 +65,7 @@ func (b *bench) broker(jobs []job) table {
 }
 
 // calls measures single system calls: a loop of this program, run inside.
-func (b *bench) calls(fs fileSystem) table {
+func (b *historySuite) calls(fs fileSystem) table {
 	t := table{title: "The broker: single calls on " + fs.name, unit: "µs", about: "One call of each kind, " +
 		"as a loop of a program inside sees it, at last with opens for reading stopped too, as a deny glob has it: the median over runs of the mean of " +
 		strconv.Itoa(callCount) + " calls. " + aboutFresh}

@@ -35,11 +35,14 @@ type deskPlace struct {
 	env     []string
 }
 
+// deskSuite has the tables of workspaces that stay, and of what agents do in one.
+type deskSuite struct{ *bench }
+
 // desks has a table measured with a place for workspaces, and leaves none running:
 // not when it goes wrong, and not when this program is asked to end.
-func (b *bench) desks(t table, measure func(t *table, p *deskPlace) error) table {
+func (b *deskSuite) desks(t table, measure func(t *table, p *deskPlace) error) table {
 	root := b.fixture.root + "/desks"
-	p := &deskPlace{b: b, runtime: root + "/run"}
+	p := &deskPlace{b: b.bench, runtime: root + "/run"}
 	p.env = append(slices.Clone(b.fixture.env), "HOME="+root+"/home", "XDG_STATE_HOME="+root+"/state", "XDG_CONFIG_HOME="+root+"/config", "XDG_CACHE_HOME="+root+"/cache", "XDG_RUNTIME_DIR="+p.runtime)
 	defer b.cleanedBy(p.stopAll)()
 	defer p.stopAll()
@@ -94,11 +97,11 @@ func atOnce[T any](n int, list []T, do func(T) error) error {
 }
 
 // deskSuites are the tables of workspaces that stay.
-func (b *bench) deskSuites() []func() table {
+func (b *deskSuite) deskSuites() []func() table {
 	return []func() table{b.deskStart, b.deskExec, b.deskMemory, b.deskMany, b.deskRates}
 }
 
-func (b *bench) deskStart() table {
+func (b *deskSuite) deskStart() table {
 	t := table{title: "Named workspaces: start", unit: "ms", about: "From fork until `carrel start` has returned and the workspace stands, in a git repository of 200 files, history on; stopping it is not in the time. Beside it one command in walls of its own, from fork to end."}
 	return b.desks(t, func(t *table, p *deskPlace) error {
 		dir := b.fixture.repo
@@ -126,7 +129,7 @@ func (b *bench) deskStart() table {
 	})
 }
 
-func (b *bench) deskExec() table {
+func (b *deskSuite) deskExec() table {
 	t := table{title: "Named workspaces: a command in one that runs", unit: "ms", about: "From the decision to run it until its end is known, with /dev/null for its descriptors: fork and exec; the supervisor's socket, from this program, found and connected to anew each time; and `carrel exec`, from fork to end. The `touch` changes a file of the project, which is a step of the history."}
 	return b.desks(t, func(t *table, p *deskPlace) error {
 		dir := b.fixture.repo
@@ -172,7 +175,7 @@ func (b *bench) deskExec() table {
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-func (b *bench) deskMemory() table {
+func (b *deskSuite) deskMemory() table {
 	t := table{title: "Named workspaces: memory", unit: "MiB", about: "Proportional set size of the supervisor and all below it, two seconds after the start; then ten apps are launched, and what they are is in it too. Each time anew."}
 	return b.desks(t, func(t *table, p *deskPlace) error {
 		idle, sleeps := &contender{name: rowDeskIdle}, &contender{name: rowDeskSleeps}

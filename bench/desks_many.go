@@ -20,7 +20,7 @@ const (
 )
 
 // deskMany has fifty workspaces stand at the same time.
-func (b *bench) deskMany() table {
+func (b *deskSuite) deskMany() table {
 	t := table{title: "Named workspaces: fifty at once", unit: "see the row", about: fmt.Sprintf("%d workspaces, each of a project of its own, started by %d `carrel start` at the same time until all stand; the memory of all their processes together and the processor time that these have in %s of idling; `carrel stop` of all, %d at the same time.", manyDesks, manyCallers, idleTime, manyCallers)}
 	return b.desks(t, func(t *table, p *deskPlace) error {
 		var names []string
@@ -70,7 +70,7 @@ func (b *bench) deskMany() table {
 func (p *deskPlace) project(name string) string { return p.b.fixture.root + "/desks/projects/" + name }
 
 // deskRates counts what one workspace takes in a second.
-func (b *bench) deskRates() table {
+func (b *deskSuite) deskRates() table {
 	t := table{title: "Named workspaces: how much in a second", unit: "a second", about: fmt.Sprintf("What one workspace takes, by its socket, from %d callers of this program that ask again as soon as they are answered, for %s: commands to their end; apps that are launched and waited for, three events each, and how many of the events a follower received meanwhile; and waiting for an app that has ended, one event and no process.", rateCallers, rateTime)}
 	return b.desks(t, func(t *table, p *deskPlace) error {
 		if err := p.carrel(b.fixture.repo, "start", "one"); err != nil {

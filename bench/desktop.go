@@ -24,20 +24,23 @@ const (
 // desktopParts are the tables of workspaces with a desktop, by what -only calls them.
 var desktopParts = []struct {
 	name  string
-	suite func(*bench) table
+	suite func(*desktopSuite) table
 }{
-	{"desktop-ready", (*bench).desktopReady},
-	{"desktop-shots", (*bench).desktopShots},
-	{"desktop-input", (*bench).desktopInput},
-	{"desktop-windows", (*bench).desktopWindows},
-	{"desktop-tree", (*bench).desktopTree},
-	{"desktop-filter", (*bench).desktopFilter},
-	{"desktop-memory", (*bench).desktopMemory},
-	{"desktop-many", (*bench).desktopMany},
+	{"desktop-ready", (*desktopSuite).desktopReady},
+	{"desktop-shots", (*desktopSuite).desktopShots},
+	{"desktop-input", (*desktopSuite).desktopInput},
+	{"desktop-windows", (*desktopSuite).desktopWindows},
+	{"desktop-tree", (*desktopSuite).desktopTree},
+	{"desktop-filter", (*desktopSuite).desktopFilter},
+	{"desktop-memory", (*desktopSuite).desktopMemory},
+	{"desktop-many", (*desktopSuite).desktopMany},
 }
 
+// desktopSuite has the tables of their desktops.
+type desktopSuite struct{ *deskSuite }
+
 // desktopSuites are those with a name, or all.
-func (b *bench) desktopSuites(name string) []func() table {
+func (b *desktopSuite) desktopSuites(name string) []func() table {
 	var list []func() table
 	for _, part := range desktopParts {
 		if name == "desktop" || name == part.name {
@@ -55,7 +58,7 @@ type desktopPlace struct {
 }
 
 // desktops is desks for tables of desktops.
-func (b *bench) desktops(t table, measure func(t *table, p *desktopPlace) error) table {
+func (b *desktopSuite) desktops(t table, measure func(t *table, p *desktopPlace) error) table {
 	return b.desks(t, func(t *table, desk *deskPlace) error {
 		p := &desktopPlace{deskPlace: desk}
 		var err, err2 error
@@ -157,7 +160,7 @@ func (p *desktopPlace) on(x *plainX, name string, argv ...string) *contender {
 }
 
 // desktopReady is how long it takes until a display answers.
-func (b *bench) desktopReady() table {
+func (b *desktopSuite) desktopReady() table {
 	t := table{title: "Desktops: until one is ready", unit: "ms", about: "From fork until Xvfb, with the arguments that a workspace gives it, has answered a connection; from fork of `carrel start`, which begins with the display beside the walls, until it has returned, and until a question for the display's size after it is answered; and that question half a second later, when the display is there."}
 	return b.desktops(t, func(t *table, p *desktopPlace) error {
 		var list []*contender

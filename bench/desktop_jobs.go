@@ -51,15 +51,15 @@ const (
 	rowRaw     = "raw, by API"
 	rowJPEG    = "JPEG, by API"
 	rowSame    = "unchanged, by API"
-	rowPNGCLI  = "PNG, carrel screenshot"
-	rowJPEGCLI = "JPEG, carrel screenshot"
+	rowPNGCLI  = "PNG, carrel desktop screenshot"
+	rowJPEGCLI = "JPEG, carrel desktop screenshot"
 	rowImport  = "PNG, import -window root" + onPlain
 	rowScrot   = "PNG, scrot" + onPlain
 	rowImports = "PNG, import -window root" + inDesk
 )
 
 // desktopShots takes pictures of the same windows, ours and others'.
-func (b *bench) desktopShots() table {
+func (b *desktopSuite) desktopShots() table {
 	t := table{title: "Desktops: a picture", unit: "ms", about: "Of a screen of 1920x1080 with two windows of a text editor. By API: from finding the workspace until all bytes are read, in this program; \"unchanged\" is asked for with the token of the picture before. Programs: from fork to end, into a file; those with \"plain Xvfb\" ran beside the same windows on a server without walls and filter."}
 	return b.desktops(t, func(t *table, p *desktopPlace) error {
 		windows, err := p.editors()
@@ -70,7 +70,7 @@ func (b *bench) desktopShots() table {
 			file := func(name string) string { return p.runtime + "/" + name }
 			list := []*contender{
 				p.job(rowRaw, "version"), p.job(rowPNG, "version"), p.job(rowJPEG, "version"), p.job(rowSame, "version"),
-				p.job(rowPNGCLI, "screenshot", "one", "-o", file("cli.png")), p.job(rowJPEGCLI, "screenshot", "one", "-o", file("cli.jpeg")),
+				p.job(rowPNGCLI, "desktop", "screenshot", "one", "-o", file("cli.png")), p.job(rowJPEGCLI, "desktop", "screenshot", "one", "-o", file("cli.jpeg")),
 				p.on(x, rowImport, "import", "-window", "root", file("import.png")), p.on(x, rowScrot, "scrot", "-o", file("scrot.png")),
 				p.job(rowImports, "exec", "one", "--", "import", "-window", "root", "/tmp/import.png"),
 			}
@@ -84,7 +84,7 @@ func (b *bench) desktopShots() table {
 			p.compared("desktops: a picture", b.rounds, list, map[string]asks{rowRaw: shot("raw", ""), rowPNG: shot("png", ""), rowJPEG: shot("jpeg", ""), rowSame: shot("raw", token)})
 			t.rows = rows(list)
 			t.compare(rowPNG, rowImport, 0.4, "PNG by API, against import")
-			t.compare(rowPNGCLI, rowImport, 0.4, "PNG by `carrel screenshot`, against import")
+			t.compare(rowPNGCLI, rowImport, 0.4, "PNG by `carrel desktop screenshot`, against import")
 			t.atLeast(rowPNGCLI, rowScrot, 0, "the same against scrot")
 			t.verdicts = append(t.verdicts, grabbed())
 			t.verdicts = append(t.verdicts, "Sizes: "+sizes(file("cli.png"), file("cli.jpeg"), file("import.png"), file("scrot.png")))
@@ -134,7 +134,7 @@ func sizes(files ...string) string {
 }
 
 // desktopInput clicks, and types a thousand characters.
-func (b *bench) desktopInput() table {
+func (b *desktopSuite) desktopInput() table {
 	t := table{title: "Desktops: mouse and keyboard", unit: "ms", about: "Moving to a place and clicking there, and typing 1,000 characters into a text editor, as fast as each can: by API, from asking until it is answered; programs from fork to end, xdotool with `--delay 0`."}
 	return b.desktops(t, func(t *table, p *desktopPlace) error {
 		windows, err := p.editors()
@@ -151,13 +151,13 @@ func (b *bench) desktopInput() table {
 				{"click", []asked{{"do": "click", "at": [2]int{400, 500}}}, []string{"click", "one", "400", "500"}, []string{"mousemove", "400", "500", "click", "1"}},
 				{"1,000 characters", []asked{{"do": "type", "text": text}}, []string{"type", "one", "--", text}, []string{"type", "--delay", "0", "--", text}},
 			} {
-				api, cli, peer, inside := job.what+", by API", job.what+", carrel "+job.cli[0], job.what+", xdotool"+onPlain, job.what+", xdotool"+inDesk
+				api, cli, peer, inside := job.what+", by API", job.what+", carrel desktop "+job.cli[0], job.what+", xdotool"+onPlain, job.what+", xdotool"+inDesk
 				xdotool := append([]string{"xdotool"}, job.xdotool...)
-				list := []*contender{p.job(api, "version"), p.job(cli, job.cli...), p.on(x, peer, xdotool...), p.job(inside, append([]string{"exec", "one", "--"}, xdotool...)...)}
+				list := []*contender{p.job(api, "version"), p.job(cli, append([]string{"desktop"}, job.cli...)...), p.on(x, peer, xdotool...), p.job(inside, append([]string{"exec", "one", "--"}, xdotool...)...)}
 				p.compared("desktops: "+job.what, b.rounds, list, map[string]asks{api: {"desktop-do", asked{"steps": job.steps}}})
 				t.rows = append(t.rows, rows(list)...)
 				t.atLeast(api, peer, 0, job.what+" by API, against xdotool")
-				t.atLeast(cli, peer, 0, "the same with `carrel "+job.cli[0]+"`")
+				t.atLeast(cli, peer, 0, "the same with `carrel desktop "+job.cli[0]+"`")
 			}
 			return nil
 		})
@@ -167,7 +167,7 @@ func (b *bench) desktopInput() table {
 // manyWindows is how many are listed.
 const manyWindows = 20
 
-func (b *bench) desktopWindows() table {
+func (b *desktopSuite) desktopWindows() table {
 	t := table{title: "Desktops: listing windows", unit: "ms", about: fmt.Sprintf("Listing %d windows with title, class, process, place and state; the programs beside it give less: wmctrl title and desktop, xdotool ids.", manyWindows)}
 	return b.desktops(t, func(t *table, p *desktopPlace) error {
 		var windows []opened
@@ -176,19 +176,19 @@ func (b *bench) desktopWindows() table {
 			windows = append(windows, opened{title: title, argv: []string{"xclock", "-title", title}})
 		}
 		return p.both(windows, func(x *plainX) error {
-			api, cli, wmctrl, xdotool := "by API", "carrel windows", "wmctrl -l"+onPlain, "xdotool search --class"+onPlain
-			list := []*contender{p.job(api, "version"), p.job(cli, "windows", "one"), p.on(x, wmctrl, "wmctrl", "-l"), p.on(x, xdotool, "xdotool", "search", "--class", "xclock"), p.job("wmctrl -l"+inDesk, "exec", "one", "--", "wmctrl", "-l")}
+			api, cli, wmctrl, xdotool := "by API", "carrel desktop windows", "wmctrl -l"+onPlain, "xdotool search --class"+onPlain
+			list := []*contender{p.job(api, "version"), p.job(cli, "desktop", "windows", "one"), p.on(x, wmctrl, "wmctrl", "-l"), p.on(x, xdotool, "xdotool", "search", "--class", "xclock"), p.job("wmctrl -l"+inDesk, "exec", "one", "--", "wmctrl", "-l")}
 			p.compared("desktops: windows", b.rounds, list, map[string]asks{api: {"desktop-see", asked{"windows": asked{}}}})
 			t.rows = rows(list)
 			t.atLeast(api, wmctrl, 0, "by API, against wmctrl")
-			t.atLeast(cli, wmctrl, 0, "the same with `carrel windows`")
-			t.atLeast(cli, xdotool, 0, "`carrel windows` against xdotool")
+			t.atLeast(cli, wmctrl, 0, "the same with `carrel desktop windows`")
+			t.atLeast(cli, xdotool, 0, "`carrel desktop windows` against xdotool")
 			return nil
 		})
 	})
 }
 
-func (b *bench) desktopTree() table {
+func (b *desktopSuite) desktopTree() table {
 	t := table{title: "Desktops: the accessibility tree", unit: "ms", about: "All that one window of a text editor tells of itself, as text, one element a line."}
 	return b.desktops(t, func(t *table, p *desktopPlace) error {
 		windows, err := p.editors()
@@ -204,7 +204,7 @@ func (b *bench) desktopTree() table {
 			if !strings.Contains(string(text), "left.txt") {
 				return errors.New("the editor tells nothing of itself")
 			}
-			list := []*contender{p.job("by API", "version"), p.job("carrel a11y tree", "a11y", "tree", "one")}
+			list := []*contender{p.job("by API", "version"), p.job("carrel desktop a11y tree", "desktop", "a11y", "tree", "one")}
 			lines := strings.Count(string(text), "\n")
 			p.compared("desktops: accessibility", b.rounds, list, map[string]asks{"by API": {"desktop-see", whole}})
 			t.rows = rows(list)
@@ -222,7 +222,7 @@ var xJobs = []struct {
 }{{"noop", 20_000_000}, {"pointer", 10_000}, {"rect10", 10_000}, {"ftext", 50_000}, {"putimage100", 5_000}, {"putimage500", 500}, {"getimage500", 500}}
 
 // desktopFilter has a client draw, through the filter and without.
-func (b *bench) desktopFilter() table {
+func (b *desktopSuite) desktopFilter() table {
 	t := table{title: "Desktops: what programs can draw", unit: "a second", about: "x11perf on the hidden display, through the X11 filter, and on the same server without walls and filter. `noop`, `rect10` and `ftext` are requests without an answer, `pointer` is question and answer, the images are of 100x100 and 500x500 pixels and go over the socket."}
 	return b.desktops(t, func(t *table, p *desktopPlace) error {
 		return p.both(nil, func(x *plainX) error {

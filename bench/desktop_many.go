@@ -59,7 +59,7 @@ func part(name string) string {
 	return "others"
 }
 
-func (b *bench) desktopMemory() table {
+func (b *desktopSuite) desktopMemory() table {
 	t := table{title: "Desktops: memory", unit: "MiB", about: "Proportional set size of a workspace with a desktop that was asked for its size, two seconds after that, with no program on it, by its parts; the bus's part runs inside once a display is there. Beside it Xvfb with the same arguments and openbox, without walls. Each time anew."}
 	return b.desktops(t, func(t *table, p *desktopPlace) error {
 		const whole, plain, manager = "a workspace with a desktop", "Xvfb alone", "openbox alone"
@@ -129,7 +129,7 @@ func (p *desktopPlace) weighPlain() (server, manager float64, err error) {
 // manyDesktops is how many stand at the same time.
 const manyDesktops = 30
 
-func (b *bench) desktopMany() table {
+func (b *desktopSuite) desktopMany() table {
 	t := table{title: "Desktops: thirty at once", unit: "see the row", about: fmt.Sprintf("%d workspaces, each of a project of its own and with a desktop, started by %d callers at the same time until the display of each has answered; the memory of all their processes together, and the processor time that these have in %s of idling; `carrel stop` of all, %d at the same time.", manyDesktops, manyCallers, idleTime, manyCallers)}
 	return b.desktops(t, func(t *table, p *desktopPlace) error {
 		var names []string

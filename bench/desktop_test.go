@@ -73,7 +73,7 @@ func TestPart(t *testing.T) {
 
 // TestDesktopSuites holds that the help names each table.
 func TestDesktopSuites(t *testing.T) {
-	b := &bench{}
+	b := &desktopSuite{&deskSuite{&bench{}}}
 	if got := len(b.desktopSuites("desktop")); got != len(desktopParts) {
 		t.Errorf("%d suites of %d", got, len(desktopParts))
 	}

@@ -8,8 +8,14 @@ import (
 	"time"
 )
 
+// historySuite has the tables of the history and its broker: everyday work, calls, undo.
+type historySuite struct {
+	*bench
+	agedNote string // what the aged states have, once they are made
+}
+
 // historySuites are the tables of what the history costs.
-func (b *bench) historySuites() []func() table {
+func (b *historySuite) historySuites() []func() table {
 	var out []func() table
 	for _, fs := range []fileSystem{tmpfs, ext4} {
 		out = append(out, func() table { return b.history(fs) }, func() table { return b.aged(fs) })
@@ -26,7 +32,7 @@ const aboutTimes = "Inside: the command's own time, taken by a shell in the wall
 
 // onItsOwn gives the file system for a table. Without root ext4 gives way to a
 // directory, and tmpfs is not measured.
-func (b *bench) onItsOwn(t *table, fs fileSystem) (fileSystem, bool) {
+func (b *historySuite) onItsOwn(t *table, fs fileSystem) (fileSystem, bool) {
 	if fs.name == tmpfs.name {
 		if err := b.usable(fs); err != nil {
 			t.about += " Not measured: " + err.Error()
@@ -40,7 +46,7 @@ func (b *bench) onItsOwn(t *table, fs fileSystem) (fileSystem, bool) {
 }
 
 // history measures everyday jobs with and without the history, in the same walls.
-func (b *bench) history(fs fileSystem) table {
+func (b *historySuite) history(fs fileSystem) table {
 	t := table{title: "The history: everyday work on " + fs.name, unit: "ms", ways: [2]string{wayOff, wayOn},
 		about: "`carrel run --history off` against `--history on`. The floor is `--history off` with a bare listener: every call that " +
 			"changes a file waits for a program that lets it go on at once, the least that a decision outside the kernel costs. The broker's least is that " +
@@ -134,7 +140,7 @@ var agedWays = [2]struct {
 }
 
 // aged measures the same with few and with many steps behind it.
-func (b *bench) aged(fs fileSystem) table {
+func (b *historySuite) aged(fs fileSystem) table {
 	t := table{title: "The history: an aged state on " + fs.name, unit: "ms", ways: [2]string{agedWays[0].name, agedWays[1].name},
 		about: fmt.Sprintf("With %d steps behind it, and with %d, which is the limit, made by real runs. ", youngSteps, agedSteps) + aboutFresh +
 			" Before the measurement `carrel history` has read the state once, and a changing run has brought it to the limit. " +
@@ -174,7 +180,7 @@ func (b *bench) aged(fs fileSystem) table {
 }
 
 // makeAged makes both states, where no table has yet, and says what they have.
-func (b *bench) makeAged(t *table) error {
+func (b *historySuite) makeAged(t *table) error {
 	if err := b.makeInputs(); err != nil {
 		return err
 	}
@@ -195,7 +201,7 @@ func (b *bench) makeAged(t *table) error {
 	return nil
 }
 
-func (b *bench) makeState(steps, bytes int, file string) (string, error) {
+func (b *historySuite) makeState(steps, bytes int, file string) (string, error) {
 	fs, _ := b.orPlain(tmpfs)
 	p, err := b.fresh(fs)
 	if err != nil {

@@ -147,7 +147,7 @@ func hostTime(kind string, argv []string) (float64, error) {
 }
 
 // hostCommands measures commands of the host that are called from inside.
-func (b *bench) hostCommands() table {
+func (b *deskSuite) hostCommands() table {
 	t := table{title: "Host commands", unit: "ms", about: "One workspace in which a program calls host commands, with pipes as their streams, against a program that starts the same commands in the walls that they run in: what is between is the shim, the supervisor and the descriptors' way. `true` and `make -n` (of a Makefile with one rule) are the time of one call of twenty, one after the other."}
 	return b.desks(t, func(t *table, p *deskPlace) error {
 		dir := filepath.Join(b.fixture.root, "hostexec")

@@ -1,13 +1,12 @@
 // Command bench measures what the walls cost: the start of a command, memory,
-// large projects with deny globs, many masks, the network, everyday work under
-// the broker, undo, workspaces that stay, their desktops; for carrel, for doing without walls, and for other programs
-// that put a command behind some.
+// large projects with deny globs, many masks, the network, and everyday work under
+// the broker. It measures undo, and workspaces that stay with their desktops. It measures carrel, doing
+// without walls, and other programs that put a command behind some.
 //
-// Its words: a contender is one way to run the same command; a suite is one
-// table of contenders that did the same thing. Machines differ and change while
-// they are measured, so what counts are ratios: all contenders of a suite run
-// in one go, one after the other in an order that is drawn anew each round, and
-// the table gives medians, lower quartiles and minima side by side.
+// Its words: a contender is one way to run the same command; a suite is one table of contenders
+// that did the same thing. Machines differ and change while they are measured, so what counts
+// are ratios: all contenders of a suite run in one go, one after the other in an order that is
+// drawn anew each round. The table gives medians, lower quartiles and minima side by side.
 //
 // Limits: a contender that is not installed or does not work here is shown as
 // such and never with a number. The walls of the contenders differ in what they
@@ -137,48 +136,53 @@ func run(o options, out io.Writer) error {
 	return err
 }
 
-const suiteNames = "walls, network, history, broker, calls, undo, million, desks, mcp, stdio, hostexec, desktop"
+const suiteNames = "walls, network, history, broker, calls, undo, million, desks, mcp, stdio, hostexec, containers, desktop"
 
 // suites gives those that a word names, all for none.
 func (b *bench) suites(only string) ([]func() table, error) {
-	walls := []func() table{b.startTrue, b.startGit, b.memory, b.largeProject, b.masks}
-	everyday := func() table { return b.broker(jobs) }
-	calls := []func() table{func() table { return b.calls(tmpfs) }, func() table { return b.calls(ext4) }}
-	undo := []func() table{b.undo, b.clones}
-	broker := slices.Concat(b.historySuites(), []func() table{everyday}, calls, undo, []func() table{b.million})
+	w, d, n, h := &wallSuite{b}, &deskSuite{b}, &networkSuite{b}, &historySuite{bench: b}
+	desktop := &desktopSuite{d}
+	walls := []func() table{w.startTrue, w.startGit, w.memory, w.largeProject, w.masks}
+	everyday := func() table { return h.broker(jobs) }
+	calls := []func() table{func() table { return h.calls(tmpfs) }, func() table { return h.calls(ext4) }}
+	undo := []func() table{h.undo, h.clones}
+	inContainers := func() table { return containers(b) }
+	broker := slices.Concat(h.historySuites(), []func() table{everyday}, calls, undo, []func() table{h.million})
 	switch only {
 	case "":
-		agents := []func() table{b.agentTools, b.jsonLines, b.hostCommands}
-		return slices.Concat(walls, b.deskSuites(), agents, b.desktopSuites("desktop"), b.networkSuites(), broker), nil
+		agents := []func() table{d.agentTools, d.jsonLines, d.hostCommands, inContainers}
+		return slices.Concat(walls, d.deskSuites(), agents, desktop.desktopSuites("desktop"), n.networkSuites(), broker), nil
 	case "walls":
 		return walls, nil
 	case "network":
-		return b.networkSuites(), nil
+		return n.networkSuites(), nil
 	case "broker":
 		return broker, nil
 	case "calls":
 		return calls, nil
 	case "history":
-		return b.historySuites(), nil
+		return h.historySuites(), nil
 	case "undo":
 		return undo, nil
 	case "desks":
-		return b.deskSuites(), nil
+		return d.deskSuites(), nil
 	case "mcp":
-		return []func() table{b.agentTools}, nil
+		return []func() table{d.agentTools}, nil
 	case "stdio":
-		return []func() table{b.jsonLines}, nil
+		return []func() table{d.jsonLines}, nil
 	case "hostexec":
-		return []func() table{b.hostCommands}, nil
+		return []func() table{d.hostCommands}, nil
+	case "containers":
+		return []func() table{inContainers}, nil
 	case "million":
-		return []func() table{b.million}, nil
+		return []func() table{h.million}, nil
 	}
-	if list := b.desktopSuites(only); list != nil {
+	if list := desktop.desktopSuites(only); list != nil {
 		return list, nil
 	}
 	i := slices.IndexFunc(jobs, func(j job) bool { return j.name == only })
 	if i < 0 {
 		return nil, fmt.Errorf("-only %q: want %s or a job's name", only, suiteNames)
 	}
-	return []func() table{func() table { return b.broker(jobs[i : i+1]) }}, nil
+	return []func() table{func() table { return h.broker(jobs[i : i+1]) }}, nil
 }

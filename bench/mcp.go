@@ -102,7 +102,7 @@ func (s *mcpServer) tool(name string, arguments any) error {
 }
 
 // agentTools measures calls of tools.
-func (b *bench) agentTools() table {
+func (b *deskSuite) agentTools() table {
 	t := table{title: "Tools for agents", unit: "ms", about: "`carrel mcp` over its standard input and output, in a git repository of 200 files, its workspace running: from the request until the answer is read. `Bash` and the file tools are programs in the workspace; `write_file` changes the file each time, which is a step of the history. The first row is from fork until the server has answered `initialize`, the last one what `carrel agent setup --while-serving` costs each call of a client's own tools."}
 	return b.desks(t, func(t *table, p *deskPlace) error {
 		dir := b.fixture.repo

@@ -22,9 +22,12 @@ var streams = []struct {
 	kind, name string
 }{{"stream", "one TLS stream"}, {"streams", strconv.Itoa(manyStreams) + " TLS streams"}}
 
+// networkSuite has the tables of the network.
+type networkSuite struct{ *bench }
+
 // network has a server outside, on the host's loopback, and one of its tables
 // measured. Where the server cannot be started, the table says so.
-func (b *bench) network(t table, measure func(t *table, server string)) table {
+func (b *networkSuite) network(t table, measure func(t *table, server string)) table {
 	s, err := newTLSServer()
 	if err == nil {
 		defer s.Close()
@@ -38,10 +41,10 @@ func (b *bench) network(t table, measure func(t *table, server string)) table {
 	return t
 }
 
-func (b *bench) networkDir() string { return b.fixture.root + "/network" }
+func (b *networkSuite) networkDir() string { return b.fixture.root + "/network" }
 
 // networkPlace makes the project of these suites: this program in a directory.
-func (b *bench) networkPlace() error {
+func (b *networkSuite) networkPlace() error {
 	if _, err := os.Stat(b.networkDir()); err == nil {
 		return nil
 	}
@@ -56,13 +59,13 @@ func (b *bench) networkPlace() error {
 }
 
 // walled is a run with a network mode; the flags say what it may reach.
-func (b *bench) walled(name, mode string, flags []string, command ...string) *contender {
+func (b *networkSuite) walled(name, mode string, flags []string, command ...string) *contender {
 	argv := slices.Concat([]string{b.carrel, "run", "--network", mode}, flags, []string{"--"}, command)
 	return &contender{name: name, dir: b.networkDir(), argv: argv}
 }
 
 // pair is a driver's job, direct and proxied.
-func (b *bench) pair(kind, name, server string) []*contender {
+func (b *networkSuite) pair(kind, name, server string) []*contender {
 	job := []string{"./driver", "-net", kind, "-to", server}
 	return []*contender{
 		b.walled(name+", "+wayDirect, "open", nil, job...),
@@ -71,7 +74,7 @@ func (b *bench) pair(kind, name, server string) []*contender {
 }
 
 // told runs a driver and gives the number that it prints.
-func (b *bench) told(c *contender) (float64, error) {
+func (b *networkSuite) told(c *contender) (float64, error) {
 	out, err := output(c.dir, b.envOf(c), c.argv)
 	if err != nil {
 		return 0, err
@@ -84,11 +87,11 @@ func (b *bench) told(c *contender) (float64, error) {
 }
 
 // networkSuites are all of them, in the order of the report.
-func (b *bench) networkSuites() []func() table {
+func (b *networkSuite) networkSuites() []func() table {
 	return []func() table{b.throughput, b.connections, b.latency, b.networkStart, b.networkMemory}
 }
 
-func (b *bench) throughput() table {
+func (b *networkSuite) throughput() table {
 	return b.network(table{title: "The network: throughput", unit: "MiB/s",
 		about: "What a Go program inside receives by TLS from a server on the host's loopback, for a second, in all its streams together: with `--network open`, and with `--network filtered` by CONNECT. Client, proxy and server share the machine's CPUs."},
 		func(t *table, server string) {
@@ -105,7 +108,7 @@ func (b *bench) throughput() table {
 		})
 }
 
-func (b *bench) connections() table {
+func (b *networkSuite) connections() table {
 	return b.network(table{title: "The network: connections", unit: "1/s",
 		about: "TLS connections a second, each with a handshake and one byte there and back, " + strconv.Itoa(dialers) + " at a time."},
 		func(t *table, server string) {
@@ -117,7 +120,7 @@ func (b *bench) connections() table {
 }
 
 // latency has two numbers of each run: the middle and the slow end.
-func (b *bench) latency() table {
+func (b *networkSuite) latency() table {
 	return b.network(table{title: "The network: latency", unit: "µs",
 		about: fmt.Sprintf("A byte there and back on a TLS connection that is open: median and 99th percentile of %d rounds in a run, then of runs.", pings)},
 		func(t *table, server string) {
@@ -149,7 +152,7 @@ func (b *bench) latency() table {
 		})
 }
 
-func (b *bench) networkStart() table {
+func (b *networkSuite) networkStart() table {
 	return b.network(table{title: "The network: start-up", unit: "ms", about: "From fork to the end of `true`, with each network mode."},
 		func(t *table, server string) {
 			var list []*contender
@@ -166,7 +169,7 @@ func (b *bench) networkStart() table {
 		})
 }
 
-func (b *bench) networkMemory() table {
+func (b *networkSuite) networkMemory() table {
 	return b.network(table{title: "The network: memory", unit: "MiB",
 		about: "Proportional set size of the supervisor alone, one second after the start: idle, and with " + strconv.Itoa(manyStreams) + " TLS streams open through it."},
 		func(t *table, server string) {

@@ -109,7 +109,7 @@ func (s *stdioServer) removed() error {
 }
 
 // jsonLines measures requests of a program.
-func (b *bench) jsonLines() table {
+func (b *deskSuite) jsonLines() table {
 	t := table{title: "JSON Lines", unit: "ms", about: "`carrel stdio` over its standard input and output, in a git repository of 200 files: from the request until the answer, or the event, is read. The first row is from fork until `session.start` is answered: its workspace stands. `carrel.write` changes the file each time, which is a step of the history."}
 	return b.desks(t, func(t *table, p *deskPlace) error {
 		dir := b.fixture.repo

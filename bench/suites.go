@@ -21,7 +21,6 @@ type bench struct {
 	rounds   int
 	progress io.Writer
 	ending
-	agedNote string // what the aged states have, once they are made
 }
 
 // contender is one row of a suite while it is measured.
@@ -109,7 +108,11 @@ func (b *bench) envOf(c *contender) []string {
 
 func (b *bench) clock(c *contender) (float64, error) { return timed(c.dir, b.envOf(c), c.argv) }
 
-func (b *bench) startTrue() table {
+// wallSuite has the tables of what walls cost one command: its start, memory, large projects
+// and masks.
+type wallSuite struct{ *bench }
+
+func (b *wallSuite) startTrue() table {
 	list := b.everyPeer(b.fixture.repo, "true")
 	b.interleave("start-up: true", b.rounds, list, b.clock)
 	t := table{title: "Start-up: `true`", unit: "ms", about: "From fork to the end of `true`, in a git repository of 200 files.", rows: rows(list)}
@@ -117,13 +120,13 @@ func (b *bench) startTrue() table {
 	return t
 }
 
-func (b *bench) startGit() table {
+func (b *wallSuite) startGit() table {
 	list := b.everyPeer(b.fixture.repo, "git", "status", "--short")
 	b.interleave("start-up: git status", b.rounds, list, b.clock)
 	return table{title: "Start-up: `git status`", unit: "ms", about: "The same with `git status --short` in that repository.", rows: rows(list)}
 }
 
-func (b *bench) memory() table {
+func (b *wallSuite) memory() table {
 	list := b.everyPeer(b.fixture.repo, "sleep", "3")
 	for _, c := range list { // the check that it works need not sleep as long
 		if c.argv != nil {
@@ -142,7 +145,7 @@ func (b *bench) memory() table {
 // denyGlobs are the five globs of the large project's suite.
 var denyGlobs = []string{"**/*.pem", "**/*.key", "**/id_rsa*", "**/.env.*", "**/secrets.json"}
 
-func (b *bench) largeProject() table {
+func (b *wallSuite) largeProject() table {
 	f := b.fixture
 	with := func(label, dir string) *contender {
 		c := b.one(label, nameCarrel, dir, "true")
@@ -198,7 +201,7 @@ func forget(state string) error {
 }
 
 // hidden makes sure that a contender's command line hides a file.
-func (b *bench) hidden(c *contender, file string) error {
+func (b *wallSuite) hidden(c *contender, file string) error {
 	if c.argv == nil {
 		return nil
 	}
@@ -210,7 +213,7 @@ func (b *bench) hidden(c *contender, file string) error {
 	return nil
 }
 
-func (b *bench) masks() table {
+func (b *wallSuite) masks() table {
 	f := b.fixture
 	var list []*contender
 	for _, n := range []int{10, 100, 1000, maskFiles} {
@@ -226,7 +229,7 @@ func (b *bench) masks() table {
 		about: "`true` in a directory of which N single files are hidden by name: for bwrap as `--ro-bind /dev/null FILE`, for carrel as `deny:` in the user's configuration.", rows: rows(list)}
 }
 
-func (b *bench) masksOfBwrap(n int) *contender {
+func (b *wallSuite) masksOfBwrap(n int) *contender {
 	c := b.one(fmt.Sprintf("bwrap, %d masks", n), nameBwrap, b.fixture.masks, "true")
 	if c.argv == nil {
 		return c
@@ -239,7 +242,7 @@ func (b *bench) masksOfBwrap(n int) *contender {
 	return c
 }
 
-func (b *bench) masksOfCarrel(n int) *contender {
+func (b *wallSuite) masksOfCarrel(n int) *contender {
 	c := b.one(fmt.Sprintf("carrel, %d masks", n), nameCarrel, b.fixture.masks, "true")
 	conf := fmt.Sprintf("%s/conf%d", b.fixture.root, n)
 	var text strings.Builder

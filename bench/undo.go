@@ -26,7 +26,7 @@ for d in $(seq 100); do mkdir tree/$d; head -c 204800 /dev/urandom | split -a 3 
 `
 
 // undo measures what taking back costs.
-func (b *bench) undo() table {
+func (b *historySuite) undo() table {
 	t := table{title: "The history: undo", unit: "ms", about: "From fork to end of `carrel undo` " +
 		"after `carrel run -- rm -rf` of 10,000 files of 2 KiB, against `cp -a` of the same tree; and one file of 1 GB written over in place, " +
 		"which has to be copied first where the file system has no clones. " + aboutFresh}
@@ -46,7 +46,7 @@ func (b *bench) undo() table {
 }
 
 // wholeRuns measures from start to end.
-func (b *bench) wholeRuns(title string, fs fileSystem, rounds int, list []*contender) {
+func (b *historySuite) wholeRuns(title string, fs fileSystem, rounds int, list []*contender) {
 	b.anew(title, fs, rounds, list, func(c *contender, t took, _ string) error {
 		c.got = append(c.got, t.whole)
 		return nil
@@ -54,7 +54,7 @@ func (b *bench) wholeRuns(title string, fs fileSystem, rounds int, list []*conte
 }
 
 // overwrites adds the rows of the large file.
-func (b *bench) overwrites(t *table, fs fileSystem) {
+func (b *historySuite) overwrites(t *table, fs fileSystem) {
 	const big = "head -c 1073741824 /dev/zero > big\n"
 	dd := []string{"dd", "if=/dev/zero", "of=big", "bs=1M", "count=1024", "conv=notrunc", "status=none"}
 	list := []*contender{
@@ -69,7 +69,7 @@ func (b *bench) overwrites(t *table, fs fileSystem) {
 }
 
 // clones measures the large file where the file system has clones.
-func (b *bench) clones() table {
+func (b *historySuite) clones() table {
 	t := table{title: "The history: a file system with clones", unit: "ms", about: "The same file of 1 GB on Btrfs, likewise."}
 	if err := b.usable(btrfs); err != nil {
 		t.failed(err)
@@ -90,7 +90,7 @@ const (
 )
 
 // million measures once, one after the other, what a large step costs.
-func (b *bench) million() table {
+func (b *historySuite) million() table {
 	const paths, limit = 1_000_000, 15 * time.Minute
 	t := table{title: "The history: a million paths", unit: "ms", about: "A tree of 1,000,000 files of 20 bytes in 1,000 directories is removed in one run; taken back; made again. Once each, in this order."}
 	dir := b.fixture.root + "/million"

@@ -12,7 +12,7 @@ import (
 
 // TestGemini: Gemini CLI, started by its name with its questions off.
 func TestGemini(t *testing.T) {
-	eachPerson(t, testGemini)
+	asUser(t, testGemini)
 }
 
 func testGemini(t *testing.T, p person) {
@@ -87,7 +87,7 @@ func (w *world) storeGeminiKey() string {
 // TestOpenCode: OpenCode with a model of the person's own and a login that is
 // stored for it, its questions off by the person's own configuration of carrel.
 func TestOpenCode(t *testing.T) {
-	eachPerson(t, testOpenCode)
+	asUser(t, testOpenCode)
 }
 
 func testOpenCode(t *testing.T, p person) {

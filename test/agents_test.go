@@ -301,7 +301,7 @@ func TestClaudeCodeOfRoot(t *testing.T) {
 }
 
 func TestCodex(t *testing.T) {
-	eachPerson(t, testCodex)
+	asUser(t, testCodex)
 }
 
 func testCodex(t *testing.T, p person) {

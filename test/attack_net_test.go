@@ -197,7 +197,16 @@ func netStream(a []string) (string, error) {
 	}
 	defer unix.Close(fd)
 	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 1})
-	return "connected", unix.Connect(fd, sockaddr(to.Addr(), int(to.Port())))
+	err = unix.Connect(fd, sockaddr(to.Addr(), int(to.Port())))
+	if err == unix.EINTR { // the kernel goes on connecting: the socket is writable when that is over
+		for err == unix.EINTR {
+			_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(quick.Milliseconds()))
+		}
+		if err == nil {
+			_, err = unix.Getpeername(fd)
+		}
+	}
+	return "connected", err
 }
 
 // netVsock connects to the machine that this one may be a guest of.

@@ -86,7 +86,7 @@ func (s *stay) ask(mode string) string {
 // TestAudit: what was asked and decided is written down, whoever did it; a change of the
 // log is found and named.
 func TestAudit(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("curl")
 		s := w.stays("audit", "--network", "filtered")

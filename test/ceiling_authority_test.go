@@ -13,7 +13,7 @@ import (
 // TestCeilingOfTheHistory: what a ceiling says of undo holds for its callers, and for
 // whoever asks a workspace that was started under it.
 func TestCeilingOfTheHistory(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		preview, none := w.write(w.outside+"/preview.json", `{"undo": "preview", "apps": {"allow": ["bash", "cat", "readlink"]}}`), w.write(w.outside+"/none.json", `{"undo": "none"}`)
 		w.write(w.project+"/notes", "before\n")
@@ -47,7 +47,7 @@ func TestCeilingOfTheHistory(t *testing.T) {
 // TestCeilingExpires: at its time what runs stands still and may only be looked at, held
 // and stopped; and nothing is started any more.
 func TestCeilingExpires(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		end := time.Now().Add(4 * time.Second)
 		file := w.write(w.outside+"/until.json", fmt.Sprintf(`{"expires": %q}`, end.Format(time.RFC3339Nano)))
@@ -109,7 +109,7 @@ func TestCeilingExpires(t *testing.T) {
 // TestCeilingOfPrograms: what is not listed is refused in words when it is asked for, and
 // by the walls when it is started from within.
 func TestCeilingOfPrograms(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		file := w.write(w.outside+"/apps.json", `{"apps": {"allow": ["/usr/bin/bash", "readlink"]}}`)
 		w.script(w.project+"/bash", "#!/usr/bin/bash\necho mine\n")
@@ -139,7 +139,7 @@ func TestCeilingOfPrograms(t *testing.T) {
 // TestCeilingIsNotWidened: no profile, preset, project file, flag or variable gives more
 // than the ceiling, and each that asks is refused or told.
 func TestCeilingIsNotWidened(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.litter = true // its own configuration
 		w.need("curl")

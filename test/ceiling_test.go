@@ -46,7 +46,7 @@ func refusedBy(t *testing.T, what string, r result, words ...string) {
 // TestCeilingIsNamed: before the command, after it, by either variable, each ceiling
 // holds; what contradicts itself is an error.
 func TestCeilingIsNamed(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		closed := w.write(w.outside+"/closed.json", `{"network": {"mode": "disabled"}}`)
 		open := w.write(w.outside+"/open.json", `{}`)
@@ -87,7 +87,7 @@ func TestCeilingIsNamed(t *testing.T) {
 // TestCeilingIsFrozen: a workspace holds what its starter read, whatever becomes of the
 // file, the link to it and the variables; nobody gets it with less.
 func TestCeilingIsFrozen(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("curl")
 		port := hostServer(t)
@@ -323,7 +323,7 @@ func sealedCeilings(t *testing.T, seals int, contents ...string) *os.File {
 // TestCeilingIsHandedOn: a front end hands on what it read; it holds beside what the
 // flags and variables say, and cannot be had from anything that could still change.
 func TestCeilingIsHandedOn(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		const all = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 		with := func(f *os.File, word string, args ...string) result {

@@ -15,6 +15,8 @@ func TestContainerImages(t *testing.T) {
 	t.Parallel()
 	eachPodman(t, func(t *testing.T, w *world, c *containers) {
 		w.litter = true // its own configuration and state
+		c.alone.Lock()
+		defer c.alone.Unlock()
 		who := strings.ToLower(w.who.name)
 		base, agent, mine := "localhost/carrel-e2e:base-"+who, "localhost/carrel-sandbox:claude", "localhost/mine:"+who
 		defer func() {

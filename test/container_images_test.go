@@ -17,11 +17,15 @@ import (
 )
 
 // smallImage is the image of the tests: busybox, bash, git and wmctrl of this machine with
-// their libraries, a script that stands for an agent, and a file by which it is known.
+// their libraries, a script that stands for agents, and a file by which it is known.
 const (
 	smallImage  = "localhost/carrel-e2e:small"
 	imageMarker = "the image's own"
 )
+
+// pageAgents are the scripts that stand for agents in the image and in machines: known ones, and one that
+// is none.
+var pageAgents = []string{"claude", "codex", "gemini", "opencode", "noagent"}
 
 // containers is an engine for one person, with a storage of its own.
 type containers struct {
@@ -32,6 +36,7 @@ type containers struct {
 	daemon *exec.Cmd // docker's
 	err    error
 	once   sync.Once
+	alone  sync.Mutex // of tests that change all images, or remove all
 }
 
 // engines are podman as root, podman of an ordinary user, and docker for that one.
@@ -40,6 +45,7 @@ var (
 	namedContainers  = &containers{engine: "podman"}
 	dockerContainers = &containers{engine: "docker"}
 	smallTar         = sync.OnceValues(makeSmallTar)
+	hostTar          = sync.OnceValues(makeHostTar)
 )
 
 // ready gives the engine with the small image, for root or for a user with a name: only
@@ -59,6 +65,9 @@ func (c *containers) ready(t *testing.T) *containers {
 		archive, err := smallTar()
 		if c.err = errors.Join(c.err, err); c.err == nil {
 			_, c.err = c.tell("import", archive, smallImage)
+		}
+		if archive, err = hostTar(); c.err == nil && err == nil {
+			_, c.err = c.tell("import", archive, hostImage)
 		}
 	})
 	if c.err != nil {
@@ -99,10 +108,19 @@ func (c *containers) startDocker() error {
 	}
 }
 
-// preparePodman writes the configuration that this kind of machine needs.
+// preparePodman makes a storage in a place whose name is short: podman takes 50 bytes for that of what runs.
 func (c *containers) preparePodman() error {
-	c.dir = filepath.Join(built.base, "p"+strconv.Itoa(c.who.uid)) // short: podman takes 50 bytes for the place of what runs
-	if err := errors.Join(os.Mkdir(c.dir, 0o700), os.Mkdir(c.dir+"/home", 0o700)); err != nil {
+	dir := filepath.Join(built.base, "p"+strconv.Itoa(c.who.uid))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return c.configurePodman(dir)
+}
+
+// configurePodman writes the configuration that this kind of machine needs.
+func (c *containers) configurePodman(dir string) error {
+	c.dir = dir
+	if err := os.Mkdir(c.dir+"/home", 0o700); err != nil {
 		return err
 	}
 	engine := "[engine]\nruntime = \"runc\"\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"none\"\ntmp_dir = \"" + c.dir + "/tmp\"\n" +
@@ -185,6 +203,11 @@ func removeContainers() error {
 	if d := dockerContainers.daemon; d != nil && d.Process != nil {
 		_ = d.Process.Signal(syscall.SIGTERM)
 		_ = d.Wait()
+		for point := range mountPoints() { // of containers without a network, which it leaves
+			if strings.HasPrefix(point, dockerContainers.dir+"/exec/netns/") {
+				errs = append(errs, syscall.Unmount(point, 0))
+			}
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -205,13 +228,12 @@ for program in /bin/bash /usr/bin/git /usr/bin/wmctrl; do
 	for lib in $(ldd $program | grep -o '/[^ ]*'); do mkdir -p .$(dirname $lib); cp -L $lib .$lib; done
 done
 printf '%s' "$1" >etc/marker
-printf '#!/bin/sh\ncat ~/.claude/settings.json; echo written >>~/.claude/inside; wc -l <~/.claude/inside\n' >usr/bin/claude
-chmod 755 usr/bin/claude
+for name in $2; do printf '#!/bin/bash\n%s\n' "$3" >usr/bin/$name; chmod 755 usr/bin/$name; done
 echo 'root:x:0:0:root:/root:/bin/sh' >etc/passwd
 echo 'root:x:0:' >etc/group
 tar -cf ../image.tar .
 chmod 644 ../image.tar`
-	cmd := exec.Command("/bin/bash", "-c", script, "bash", imageMarker)
+	cmd := exec.Command("/bin/bash", "-c", script, "bash", imageMarker, strings.Join(pageAgents, " "), obedient)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("making the image: %w: %s", err, out)
@@ -223,7 +245,7 @@ chmod 644 ../image.tar`
 func contained(t *testing.T, c *containers) *world {
 	t.Helper()
 	c.ready(t)
-	w := newWorld(t, c.who)
+	w := bareWorld(t, c.who)
 	w.env = append(w.env, c.env...)
 	switch c {
 	case namedContainers: // podman without root has its state there

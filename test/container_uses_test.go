@@ -17,8 +17,9 @@ func TestContainerAgent(t *testing.T) {
 	w := contained(t, namedContainers)
 	w.litter = true
 	own := w.write(w.home+"/.claude/settings.json", `{"theme":"dark"}`)
+	script := "cat ~/.claude/settings.json; echo written >>~/.claude/inside; wc -l <~/.claude/inside"
 	for run := range 2 {
-		r := w.run(append(inContainer, "--", "claude")...)
+		r := w.run(append(inContainer, "--", "claude", script)...)
 		want := string(rune('1' + run))
 		if r.code != 0 || !strings.Contains(r.out, "dark") || !strings.HasSuffix(strings.TrimSpace(r.out), want) {
 			t.Errorf("run %d: %s", run, r)
@@ -70,4 +71,22 @@ func TestContainerServes(t *testing.T) {
 	if err := cmd.Wait(); err != nil || said != greeting+"\n" {
 		t.Errorf("the published port: %q %v", said, err)
 	}
+}
+
+// TestContainerTerminal: a command has the person's terminal by the name that programs look
+// for, with its description and size, and cannot change who else may read it.
+func TestContainerTerminal(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, w *world, c *containers) {
+		w.setenv("TERM", "screen-256color-bce") // which the image does not describe
+		script := "tty; echo $TERM $TERMINFO_DIRS; stty size; chmod 666 /proc/self/fd/0 || echo held"
+		args := append(append([]string{"run", "--history", "off"}, inContainer...), "--", "sh", "-c", script)
+		tm := w.inTerminal(w.command(w.bin, args...))
+		said := strings.ReplaceAll(tm.all(), "\r", "")
+		for _, want := range []string{"/dev/console\n", "screen-256color-bce /run/carrel/terminfo:\n", "24 80\n", "held\n"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("no %q: %s", want, said)
+			}
+		}
+	})
 }

@@ -24,7 +24,7 @@ const obedient = `while [ $# -gt 1 ]; do shift; done; eval "$1"`
 // TestAgentConfigDir: the directory is made, is the agent's place, keeps what is written
 // there as it is, and has nothing to do with the host's.
 func TestAgentConfigDir(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.litter = true
 		w.config("agent_config_dir: ~/desks/{agent}\n")

@@ -30,7 +30,7 @@ const firstLogin = `{"claudeAiOauth":{"accessToken":"a1","refreshToken":"r1","ex
 // TestFirstLoginInAShell: a login that is made in `carrel shell --agent` is there in the
 // next run of this project, in another one's, and outside.
 func TestFirstLoginInAShell(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.litter = true // the login is to be on the host afterwards
 		w.agentScript("claude", `if [ "$1" = login ]; then printf '%s' "$2" > ~/.claude/.credentials.json; else cat ~/.claude/.credentials.json; fi`)
@@ -84,7 +84,7 @@ func TestShellOfAnAgentThatIsNotThere(t *testing.T) {
 // workspaces of two projects, and outside, while all run. Each goes on with what
 // another has renewed; none comes with an old one.
 func TestParallelRenewals(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		login := w.write(w.home+"/.claude/.credentials.json", `{"claudeAiOauth":{"refreshToken":"r1","expiresAt":1000}}`)
 		// Each waits for its turn's token to be in its own file, and renews it.

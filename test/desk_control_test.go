@@ -54,7 +54,7 @@ func (s *stay) mode() string {
 
 // TestDeskControl: what each mode allows, and who may change it.
 func TestDeskControl(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		s := w.stays("control")
 		s.launch("counter", counting("n"))
@@ -151,7 +151,7 @@ func TestDeskControl(t *testing.T) {
 // TestDeskControlStays: a mode outlives the workspace, what cannot be read is paused, and
 // stop works in each.
 func TestDeskControlStays(t *testing.T) {
-	eachPersonAlone(t, func(t *testing.T, p person) {
+	asUserAlone(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		s := w.stays("kept")
 		for _, mode := range []string{"read_only", "takeover", "paused"} {

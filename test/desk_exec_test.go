@@ -13,7 +13,7 @@ import (
 // TestDeskExec: a command in a workspace behaves as without: status, signals, and
 // descriptors of every kind.
 func TestDeskExec(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		s := w.stays("exec")
 		if r := s.do("exec", "--env", "X=1", "bash", "-c", `echo "$X $0"`, "-l"); r.out != "1 -l\n" || r.code != 0 {

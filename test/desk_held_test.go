@@ -11,7 +11,7 @@ import (
 // TestDeskHeld: what waits for a person in a workspace that stays holds everything in it,
 // until the answer, or Stop; a refusal ends only the operation.
 func TestDeskHeld(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.unreadable("f")
 		w.unreadable("g")

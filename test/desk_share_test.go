@@ -56,7 +56,7 @@ func TestDeskShares(t *testing.T) {
 // TestDeskHistory: each command is a step, what goes on has its own, and each is taken
 // back alone.
 func TestDeskHistory(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.write(w.project+"/a", "as it was\n")
 		w.write(w.project+"/b", "as it was\n")
@@ -115,7 +115,7 @@ func TestDeskHistory(t *testing.T) {
 // TestDeskReuse: who asks for the same gets the one that runs, who asks for something
 // else is told what is different.
 func TestDeskReuse(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.write(w.project+"/x.pem", "SECRET")
 		w.mkdir(w.outside+"/more", 0o700)

@@ -54,7 +54,7 @@ var bare = []string{"--env", "PS1=IN> ", "--env", "HISTFILE=", "--", "bash", "--
 // TestDeskTerminal: a screen is read as text and typed into, by a program and by people
 // who sit down at it; what is typed is nowhere on the disk.
 func TestDeskTerminal(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		s := w.stays("screens")
 		c := s.screen(bare...)
@@ -205,7 +205,7 @@ func TestDeskSlowReader(t *testing.T) {
 
 // TestDeskKeepsNoSecrets: what is typed, and what variables are given, is in no file.
 func TestDeskKeepsNoSecrets(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.setenv("HANDED", secrets[4])
 		s := w.stays("secrets")
@@ -267,7 +267,7 @@ func TestDeskKeepsNoSecrets(t *testing.T) {
 
 // TestDeskShell: carrel shell NAME and exec at a terminal are a shell like any other.
 func TestDeskShell(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		s := w.stays("shell")
 		w.setenv("PS1", "IN> ")

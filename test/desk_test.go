@@ -214,7 +214,7 @@ func counting(file string) string {
 
 // TestDeskLife: from start to revoke, as a person types it.
 func TestDeskLife(t *testing.T) {
-	eachPersonAlone(t, func(t *testing.T, p person) {
+	asUserAlone(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		s := w.stays("life", "--purpose", "a test")
 		d := s.status()

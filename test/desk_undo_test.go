@@ -15,7 +15,7 @@ import (
 // program with a file open and a terminal go on; what comes after is recorded, each in
 // its own steps, and nothing that was there is lost.
 func TestDeskUndoWhileItRuns(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.write(w.project+"/a", "as it was\n")
 		w.write(w.project+"/held", "before\n")

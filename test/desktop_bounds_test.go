@@ -37,7 +37,7 @@ func TestDesktopManyWindows(t *testing.T) {
 	s := w.stays("many", "--display", "virtual", "--read", built.attack)
 	s.fine("launch", "--name", "flood", "--", built.attack, "xflood", "10000")
 	eventually(t, "all windows", func() bool { return strings.Contains(s.do("logs", "flood").out, "all there") })
-	s.fine("windows", "--wait", "--timeout", "20s")
+	s.fine("windows", "--wait", "--timeout", "120s")
 	inTime := func(verb string, args ...string) string {
 		t.Helper()
 		start := time.Now()
@@ -65,7 +65,7 @@ func TestDesktopManyWindows(t *testing.T) {
 		t.Errorf("the supervisor has held %d MiB", most)
 	}
 	s.fine("kill", "flood")
-	s.fine("windows", "--gone", "--timeout", "40s")
+	s.fine("windows", "--gone", "--timeout", "120s")
 	s.stopsClean()
 }
 
@@ -87,8 +87,8 @@ func TestDesktopEndlessClipboard(t *testing.T) {
 		how, told string
 		most      time.Duration
 	}{
-		{"pours", "bytes", 20 * time.Second},
-		{"promises", "said nothing for 5s", 12 * time.Second},
+		{"pours", "bytes", 55 * time.Second},
+		{"promises", "said nothing for 5s", 45 * time.Second},
 		{"drips", "", 70 * time.Second},
 	} {
 		if tt.how == "drips" && !soaking {

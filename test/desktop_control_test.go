@@ -147,7 +147,7 @@ func TestDesktopComputer(t *testing.T) {
 	if r := s.given(`{"action":"key","text":"ctrl+d"}`, "computer", "-"); r.code != 0 {
 		t.Errorf("from standard input: %s", r)
 	}
-	s.fine("windows", "--gone", "--title", "taker", "--timeout", "10s")
+	s.fine("windows", "--gone", "--title", "taker", "--timeout", "120s")
 	if got := string(s.file("taken")); got != "by a model\n" {
 		t.Errorf("typed %q", got)
 	}

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// toldWindow is a window as `carrel windows --json` tells it.
+// toldWindow is a window as `carrel desktop windows --json` tells it.
 type toldWindow struct {
 	ID, Title, Class, Instance, App, Type            string
 	PID                                              int
@@ -45,7 +45,7 @@ func (s *stay) windows(flags ...string) (all []toldWindow) {
 // window waits for one, and until it has the keyboard.
 func (s *stay) window(flags ...string) toldWindow {
 	s.w.t.Helper()
-	all := s.windows(append([]string{"--wait", "--timeout", "40s"}, flags...)...)
+	all := s.windows(append([]string{"--wait", "--timeout", "120s"}, flags...)...)
 	if len(all) == 0 {
 		s.w.t.Fatalf("no window %q", flags)
 	}
@@ -98,7 +98,7 @@ func colour(img image.Image, r, g, b uint32) (n int) {
 // element waits for an element of the accessibility tree, and gives its reference.
 func (s *stay) element(flags ...string) string {
 	s.w.t.Helper()
-	out := s.fine("a11y find", append([]string{"--wait", "--timeout", "40s"}, flags...)...)
+	out := s.fine("a11y find", append([]string{"--wait", "--timeout", "120s"}, flags...)...)
 	ref, _, _ := strings.Cut(strings.TrimSpace(out), " ")
 	return ref
 }
@@ -111,8 +111,9 @@ func (s *stay) saved(app, file, want string) {
 		return strings.Contains(string(data), want)
 	})
 	eventually(s.w.t, "the history has the step of "+app, func() bool {
-		steps := s.w.steps("--path", file)
-		return len(steps) == 1 && slices.Contains(s.app(app).Steps, steps[0].Step)
+		// On a slow machine it has more than one: a step ends when nothing has come for a while.
+		steps, its := s.w.steps("--path", file), s.app(app).Steps
+		return len(steps) > 0 && !slices.ContainsFunc(steps, func(one toldStep) bool { return !slices.Contains(its, one.Step) })
 	})
 }
 
@@ -245,10 +246,10 @@ func TestDesktopPrograms(t *testing.T) {
 	s.shows(v, empty)
 	eventually(t, "the page is seen", func() bool { return colour(s.picture("--window", v.ID), 0, 0, 255) > 50000 })
 	s.fine("click", strconv.Itoa(v.Area[0]+100), strconv.Itoa(v.Area[1]+200))
-	s.fine("windows", "--wait", "--title", "^focused", "--timeout", "20s")
+	s.fine("windows", "--wait", "--title", "^focused", "--timeout", "120s")
 	s.fine("type", "typed from outside!")
 	s.saved("played", "played.txt", "typed from outside!")
-	if r := s.do("wait", "played", "--timeout", "20s"); r.code != 0 {
+	if r := s.do("wait", "played", "--timeout", "120s"); r.code != 0 {
 		t.Errorf("the test with Playwright: %s\n%s", r, s.do("logs", "played"))
 	}
 

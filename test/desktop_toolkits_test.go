@@ -32,7 +32,7 @@ func TestDesktopGTK4(t *testing.T) {
 	area := s.element("--app", "gtk4", "--role", "text")
 	eventually(t, "it tells of its text", func() bool { return strings.TrimSpace(s.fine("a11y text", area)) == "Grüße, 你好" })
 	s.fine("window", v.ID, "close")
-	s.fine("windows", "--gone", "--app", "demo", "--timeout", "10s")
+	s.fine("windows", "--gone", "--app", "demo", "--timeout", "120s")
 	s.stopsClean()
 }
 
@@ -55,7 +55,7 @@ func TestDesktopQt6(t *testing.T) {
 	s.fine("a11y invoke", s.element("--role", "menu item", "--name", "^Help$"))
 	s.element("--role", "menu item", "--name", "About", "--state", "showing")
 	s.fine("window", v.ID, "kill")
-	s.fine("windows", "--gone", "--app", "maze", "--timeout", "10s")
+	s.fine("windows", "--gone", "--app", "maze", "--timeout", "120s")
 	s.stopsClean()
 }
 
@@ -71,7 +71,7 @@ func TestDesktopDebugPort(t *testing.T) {
 			s := w.stays("debug", "--display", "virtual", "--network", network)
 			port := w.freePort()
 			s.fine("launch", "--name", "web", "--", "chromium", "--user-data-dir=/tmp/profile", "--no-first-run", "--remote-debugging-port="+port, "about:blank")
-			s.fine("windows", "--wait", "--app", "web", "--timeout", "20s")
+			s.fine("windows", "--wait", "--app", "web", "--timeout", "120s")
 			ask := "http://127.0.0.1:" + port + "/json/version"
 			if network == "local" { // closed has no loopback
 				eventually(t, "canary: it answers inside", func() bool {

@@ -69,7 +69,7 @@ var noChildren = regexp.MustCompile(`\n\s+0 children\.`)
 // TestVirtualDisplay: a window opens on a display that the workspace alone has, and
 // never on the person's.
 func TestVirtualDisplay(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("Xvfb", "xwininfo", "xterm", "openbox", "dbus-send")
 		host := w.hostDisplay()
@@ -239,8 +239,10 @@ func TestVirtualDisplayKilledSupervisor(t *testing.T) {
 	w.own(foreign)
 	kill([]*exec.Cmd{cmd})
 	eventually(t, "the server ends with its supervisor", func() bool { return len(servers(display)) == 0 })
-	if r := w.run("--display", "virtual", "--", "sh", "-c", "xdpyinfo >/dev/null && echo $DISPLAY"); r.out != display+"\n" {
-		t.Errorf("the next run has another number, not %s: %s", display, r)
+	// A lower number is one that another program has let go of meanwhile.
+	r := w.run("--display", "virtual", "--", "sh", "-c", "xdpyinfo >/dev/null && echo $DISPLAY")
+	if next := strings.TrimSpace(r.out); len(next) != len(display) || next > display {
+		t.Errorf("the next run has a higher number than %s: %s", display, r)
 	}
 	if left, _ := filepath.Glob(w.runtime + "/carrel/displays/*"); len(left) != 1 || left[0] != foreign {
 		t.Errorf("left: %v", left)

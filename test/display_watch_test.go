@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// toldWatch is what `carrel watch --json` prints.
+// toldWatch is what `carrel desktop watch --json` prints.
 type toldWatch struct {
 	Address, Password string
 	Acts, Stays       bool
 }
 
-// watch starts carrel watch, at a terminal or as a program does.
+// watch starts carrel desktop watch, at a terminal or as a program does.
 func (s *stay) watch(person bool, flags ...string) (told toldWatch, end func()) {
 	s.w.t.Helper()
 	cmd := s.w.command(s.w.bin, s.words("watch", append([]string{"--json"}, flags...)...)...)

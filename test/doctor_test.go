@@ -46,7 +46,7 @@ func (s *surroundings) diagnose(w *world, more ...string) *diagnosis {
 	return d
 }
 
-// case of doctor: what it says in surroundings that are real, and whether its
+// doctorCase is what it says in surroundings that are real, and whether its
 // advice works when it is followed to the letter.
 type doctorCase struct {
 	surroundings

@@ -29,11 +29,11 @@ var gone = []string{"ENOENT", "EACCES"}
 
 // engineCases are the rows: the order is that of the manual.
 var engineCases = []engineCase{
-	{name: "nothing outside is read", holds: func(d *desk) {
+	{name: "nothing outside is read", shares: true, holds: func(d *desk) {
 		secret, key := d.write(d.outside+"/secret", "secret"), d.write(d.home+"/.ssh/id_ed25519", "key")
 		d.refused(d.flags, []string{"read", secret, "--", "read", key, "--", "list", d.outside}, gone...)
 	}},
-	{name: "nothing outside is written", holds: func(d *desk) {
+	{name: "nothing outside is written", shares: true, holds: func(d *desk) {
 		file := d.write(d.outside+"/file", "as it was")
 		d.mustWork("rewrite", file)
 		d.fails(d.flags, []string{"write", file, "--", "write", d.outside + "/new", "--", "write", "/usr/new", "--", "write", "/etc/new"}, "ENOENT", "EACCES", "EROFS")
@@ -41,19 +41,19 @@ var engineCases = []engineCase{
 			d.t.Error("something outside was written")
 		}
 	}},
-	{name: "the project is written", holds: func(d *desk) {
+	{name: "the project is written", shares: true, holds: func(d *desk) {
 		d.behindWalls("echo made > made; mkdir sub; mv made sub/moved")
 		if d.read(d.project+"/sub/moved") != "made\n" {
 			d.t.Error("the project was not written")
 		}
 	}},
-	{name: "home is private", holds: func(d *desk) {
+	{name: "home is private", shares: true, holds: func(d *desk) {
 		d.behindWalls("echo x > ~/made && cat ~/made")
 		if exists(d.home + "/made") {
 			d.t.Error("home was written")
 		}
 	}},
-	{name: "/tmp, /var/tmp and /dev/shm are private", differs: instead("refused: TMPDIR is private", temporaryElsewhere), holds: func(d *desk) {
+	{name: "/tmp, /var/tmp and /dev/shm are private", shares: true, differs: instead("refused: TMPDIR is private", temporaryElsewhere), holds: func(d *desk) {
 		outside := d.hostTemp() + "/file"
 		d.must(os.WriteFile(outside, []byte("outside"), 0o644))
 		d.refused(d.flags, []string{"read", outside}, gone...)
@@ -83,7 +83,7 @@ var engineCases = []engineCase{
 		}
 	}},
 	{name: "masks below what is read", before: func(d *desk) { d.write(d.outside+"/shown/secret/key", "secret") }, holds: masksBelowRead},
-	{name: "carve-outs of what can be written", flags: []string{"--protect", "kept.txt"}, refuses: landlockRefuses(carved), before: func(d *desk) { d.write(d.project+"/kept.txt", "as it was") }, holds: func(d *desk) {
+	{name: "carve-outs of what can be written", flags: []string{"--protect", "kept.txt"}, refuses: landlockRefuses(carved), before: func(d *desk) { d.write(d.project+"/kept.txt", "as it was") }, differs: also(nil, gvisorColumn, "held", belowWithHistory), holds: func(d *desk) {
 		kept := d.write(d.project+"/sub/kept.txt", "as it was")
 		flags := append(d.flags, "--protect", "sub/kept.txt")
 		d.refused(flags, []string{"rewrite", kept}, "EROFS", "EACCES")
@@ -92,9 +92,9 @@ var engineCases = []engineCase{
 			d.t.Error("what was protected was changed, or its neighbour was not")
 		}
 	}},
-	{name: "protected names", refuses: landlockRefuses(carved), before: func(d *desk) { d.repository() }, holds: protectedNames},
+	{name: "protected names", refuses: landlockRefuses(carved), before: func(d *desk) { d.repository() }, differs: also(nil, gvisorColumn, "held", belowWithHistory), holds: protectedNames},
 	{name: "links put in the way while it starts", flags: []string{"--deny", "sub/secret.txt"}, refuses: landlockRefuses(carved), before: func(d *desk) { d.write(d.project+"/sub/secret.txt", "secret") }, holds: linkInTheWay},
-	{name: "no socket of the host", holds: func(d *desk) {
+	{name: "no socket of the host", shares: true, differs: also(nil, gvisorColumn, "held", noSocketInSandbox), holds: func(d *desk) {
 		paths := []string{d.runtime + "/bus", d.outside + "/agent.sock", d.project + "/server.sock"}
 		var args []string
 		for _, path := range paths {
@@ -104,7 +104,7 @@ var engineCases = []engineCase{
 		}
 		d.refused(append(d.flags, "--network", "open"), args[1:], "ENOENT", "EACCES", "ECONNREFUSED")
 	}},
-	{name: "no abstract socket of the host", holds: func(d *desk) {
+	{name: "no abstract socket of the host", shares: true, differs: also(also(nil, limaColumn, "held", noAbstractInMachine), gvisorColumn, "held", noAbstractInSandbox), holds: func(d *desk) {
 		name := "carrel-e2e-" + d.number()
 		d.listen("unix", "@"+name)
 		for _, network := range []string{"closed", "local", "open"} {
@@ -132,7 +132,7 @@ var engineCases = []engineCase{
 	{name: "network filtered", flags: []string{"--network", "filtered"}, refuses: bothBubblewraps("network filtered"), holds: func(d *desk) {
 		d.refused(d.flags, []string{"tcp", portOf(d.listen("tcp4", "127.0.0.1:0"))}, "ECONNREFUSED")
 	}},
-	{name: "processes outside are not there", differs: instead("seen, and nothing else", processesSeen), holds: func(d *desk) {
+	{name: "processes outside are not there", shares: true, differs: instead("seen, and nothing else", processesSeen), holds: func(d *desk) {
 		s := d.sleeper()
 		pid := strconv.Itoa(s.Process.Pid)
 		d.refused(d.flags, []string{"kill", pid, "0", "--", "read", "/proc/" + pid + "/environ"}, "ESRCH", "ENOENT")
@@ -156,49 +156,50 @@ var engineCases = []engineCase{
 			}
 		}
 	}},
-	{name: "PID 1 is ours, and not readable", differs: instead("the host's; ours cannot be read or outlived", stageIsOurs), holds: func(d *desk) {
+	{name: "PID 1 is ours, and not readable", differs: also(instead("the host's; ours cannot be read or outlived", stageIsOurs), gvisorColumn, "held; to end it ends the workspace", firstInSandbox), holds: func(d *desk) {
 		d.fails(d.flags, []string{"read", "/proc/1/environ", "--", "read", "/proc/1/mem", "--", "list", "/proc/1/root", "--", "read", "/proc/1/fd/3", "--", "ptrace", "1"}, "EACCES", "EPERM", "ENOENT")
 		if out := d.behindWalls(onlyInside + "kill -9 1; kill -STOP 1; kill -TERM 1; kill -INT 1; sleep 0.1; echo alive"); out != "alive\n" {
 			d.t.Errorf("signals to PID 1: %q", out)
 		}
 	}},
-	{name: "no privilege, none to gain", differs: instead("held", noPrivilege), holds: func(d *desk) {
+	{name: "no privilege, none to gain", differs: also(also(instead("held", noPrivilege), limaColumn, "held", withoutFilter), gvisorColumn, "held", noPrivilegeInSandbox), holds: func(d *desk) {
 		const none = "0000000000000000"
 		got := d.attack(d.flags, "status")
 		if !strings.HasPrefix(got, "ok CapInh="+none+" CapPrm="+none+" CapEff="+none+" ") || !strings.HasSuffix(got, " CapAmb="+none+" NoNewPrivs=1 Seccomp=2") {
 			d.t.Errorf("privileges: %s", got)
 		}
 	}},
-	{name: "no descriptor leads out", differs: instead("held", noDescriptor), holds: func(d *desk) {
+	{name: "no descriptor leads out", shares: true, differs: instead("held", noDescriptor), holds: func(d *desk) {
 		for _, fd := range strings.Fields(d.attack(d.flags, "fds"))[1:] {
 			if n, _, _ := strings.Cut(fd, "="); n != "0" && n != "1" && n != "2" {
 				d.t.Errorf("descriptor %s", fd)
 			}
 		}
 	}},
-	{name: "a smaller kernel", holds: func(d *desk) {
+	{name: "a smaller kernel", shares: true, differs: also(also(nil, limaColumn, "not held: it is another kernel", withoutFilter), gvisorColumn, "not held: it is another kernel", anotherKernel), holds: func(d *desk) {
 		d.fails(d.flags, []string{"iouring", "--", "bpf", "--", "perf", "--", "keyctl", "--", "userfaultfd", "--", "fanotify", "--", "setns", "--", "mount", "--", "socket", "2", "3", "1"},
 			"EPERM", "ENOSYS", "EPROTONOSUPPORT", "EAFNOSUPPORT", "ESOCKTNOSUPPORT", "EACCES")
 	}},
-	{name: "nested none", flags: []string{"--nested", "none"}, holds: func(d *desk) {
+	{name: "nested none", flags: []string{"--nested", "none"}, refuses: map[string]string{limaColumn: "nested none", gvisorColumn: "nested none"}, holds: func(d *desk) {
 		d.fails(d.flags, []string{"in", "user", "euid"}, "EPERM", "ENOSPC")
 	}},
-	{name: "nested userns", flags: []string{"--nested", "userns"}, refuses: landlockRefuses("nested userns"), holds: func(d *desk) {
-		if d.wrap == nil { // the whole system gives none there
-			if got := d.attack(d.flags, "in", "user+pid", "euid"); got != "ok inside: ok 0" {
-				d.t.Errorf("a user namespace inside: %q", got)
+	{name: "nested userns", flags: []string{"--nested", "userns"},
+		refuses: map[string]string{"landlock": "nested userns", limaColumn: "nested userns", gvisorColumn: "nested userns"}, holds: func(d *desk) {
+			if d.wrap == nil { // the whole system gives none there
+				if got := d.attack(d.flags, "in", "user+pid", "euid"); got != "ok inside: ok 0" {
+					d.t.Errorf("a user namespace inside: %q", got)
+				}
 			}
-		}
-		d.fails(d.flags, []string{"in", "user+mnt", "euid"}, "EPERM", "ENOSPC")
-	}},
+			d.fails(d.flags, []string{"in", "user+mnt", "euid"}, "EPERM", "ENOSPC")
+		}},
 	{name: "nested full", flags: []string{"--nested", "full"}, refuses: bothBubblewraps("nested full"), holds: func(d *desk) {
 		if got := d.attack(d.flags, "in", "user+mnt", "mount"); got != "ok inside: ok" {
 			d.t.Errorf("a mount inside: %q", got)
 		}
 	}},
-	{name: "history on", history: "on", refuses: noHistory, holds: func(d *desk) {
+	{name: "history on", shares: true, history: "on", refuses: noHistory, holds: func(d *desk) {
 		d.write(d.project+"/kept", "as it was")
-		d.behindWalls("echo x > made; echo y > kept; chmod 700 kept; rm -f kept; touch $TMPDIR/x && chmod 700 $TMPDIR/x")
+		d.behindWalls("echo x > made; echo y > kept; chmod 700 kept; rm -f kept; x=${TMPDIR:-/tmp}/x; touch $x && chmod 700 $x")
 		if exists(d.project + "/kept") {
 			d.t.Error("the change was not made")
 		}
@@ -211,27 +212,30 @@ var engineCases = []engineCase{
 	{name: "carve-outs of what can be written, with history on", history: "on", flags: []string{"--protect", "sub/kept.txt"}, refuses: noHistory,
 		before: func(d *desk) { d.write(d.project+"/sub/kept.txt", "as it was") }, holds: carveOuts},
 	{name: "programs.allow", before: func(d *desk) { d.allowed("/bin/true", "/usr/bin/touch") },
-		refuses: alsoContainer(bothBubblewraps("programs allow"), "programs allow"), holds: func(d *desk) {
+		refuses: alsoBoxes(bothBubblewraps("programs allow"), "programs allow"), holds: func(d *desk) {
 			if r := d.world.run(append(d.flags, "--", "/bin/true")...); r.code != 0 {
 				d.t.Errorf("a listed program: %s", r)
 			}
 		}},
 	{name: "devices", flags: []string{"--device", "/dev/urandom"},
-		refuses: alsoContainer(map[string]string{"bubblewrap": "devices /dev/urandom", "setuid bubblewrap": "devices /dev/urandom"}, "devices /dev/urandom"),
+		refuses: alsoBoxes(map[string]string{"bubblewrap": "devices /dev/urandom", "setuid bubblewrap": "devices /dev/urandom"},
+			"devices /dev/urandom"),
 		holds: func(d *desk) {
 			d.behindWalls("head -c1 /dev/urandom >/dev/null")
 		}},
-	{name: "limit of processes", flags: []string{"--pids", "20"}, refuses: map[string]string{"setuid bubblewrap": "limit of processes", "landlock": "limit of processes"}, holds: func(d *desk) {
-		if n := d.attack(d.flags, "forkbomb"); n != "EAGAIN" {
-			d.t.Errorf("a fork bomb: %s", n)
-		}
-	}},
-	{name: "generated files", differs: instead("in home; the system's own in /etc", generatedAtHome), holds: func(d *desk) {
+	{name: "limit of processes", flags: []string{"--pids", "20"},
+		refuses: map[string]string{"setuid bubblewrap": "limit of processes", "landlock": "limit of processes", limaColumn: "limit of processes", gvisorColumn: "limit of processes"},
+		holds: func(d *desk) {
+			if n := d.attack(d.flags, "forkbomb"); n != "EAGAIN" {
+				d.t.Errorf("a fork bomb: %s", n)
+			}
+		}},
+	{name: "generated files", shares: true, differs: instead("in home; the system's own in /etc", generatedAtHome), holds: func(d *desk) {
 		if got := d.behindWalls("id -un; [ -w /etc/passwd ] || echo fixed; ls -d /run/carrel/bin/xdg-open"); !strings.Contains(got, "fixed\n/run/carrel/bin/xdg-open\n") {
 			d.t.Errorf("%q", got)
 		}
 	}},
-	{name: "statuses and signals of the command", holds: func(d *desk) {
+	{name: "statuses and signals of the command", shares: true, holds: func(d *desk) {
 		if r := d.world.run(append(d.flags, "--", "sh", "-c", "exit 3")...); r.code != 3 {
 			d.t.Errorf("exit 3: %s", r)
 		}
@@ -252,17 +256,17 @@ var engineCases = []engineCase{
 		}
 	}},
 	{name: "nothing is left of a run that is killed", holds: nothingLeft,
-		differs: map[string]difference{containerColumn: {"held", noContainerLeft}}},
+		differs: also(map[string]difference{containerColumn: {"held", noContainerLeft}}, limaColumn, "held", nothingInMachine)},
 }
 
-// ours says whether our own stage makes all mounts.
+// ours says whether nothing but our own programs makes mounts.
 func (d *desk) ours() bool {
-	return slices.Contains(d.flags, "namespaces") || slices.Contains(d.flags, containerColumn)
+	return slices.Contains(d.flags, "namespaces") || slices.Contains(d.flags, containerColumn) || slices.Contains(d.flags, limaColumn)
 }
 
-// alsoContainer adds what a container refuses.
-func alsoContainer(others map[string]string, dimension string) map[string]string {
-	others[containerColumn] = dimension
+// alsoBoxes adds what a container, a machine and a sandbox refuse.
+func alsoBoxes(others map[string]string, dimension string) map[string]string {
+	others[containerColumn], others[limaColumn], others[gvisorColumn] = dimension, dimension, dimension
 	return others
 }
 
@@ -316,8 +320,10 @@ func linkInTheWay(d *desk) {
 	}()
 	ran := 0
 	tries := 40
-	if slices.Contains(d.flags, containerColumn) {
-		tries = 8 // each starts a container
+	if slices.Contains(d.flags, containerColumn) || slices.Contains(d.flags, limaColumn) {
+		tries = 8 // each takes longer
+	} else if slices.Contains(d.flags, gvisorColumn) {
+		tries = 4
 	}
 	for range tries {
 		r := d.world.run(append(d.flags, "--", "sh", "-c", "echo ran; cat sub/outside")...)

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,8 @@ var columns = []column{
 	{"setuid bubblewrap", nil, withoutNamespaces},
 	{"landlock", []string{"--engine", "landlock"}, nil},
 	{containerColumn, inContainer, nil},
+	{limaColumn, inMachine, nil},
+	{gvisorColumn, inGvisor, nil},
 }
 
 // containerColumn is the backend container, which is one more way to make walls.
@@ -42,8 +45,9 @@ const containerColumn = "container"
 // something else in which column, and else what has to be seen on the host.
 type engineCase struct {
 	name    string
-	flags   []string // beside "--history off"
-	history string   // instead of off
+	shares  bool     // its runs may be commands of a workspace that other rows use
+	flags   []string // beside "--history off", or on in a machine
+	history string   // instead of that
 	refuses map[string]string
 	differs map[string]difference
 	before  func(d *desk)
@@ -78,8 +82,12 @@ func TestEngines(t *testing.T) {
 				t.Skip("making a setuid program takes root")
 			}
 			engineMakesWalls(t, c)
+			var shared *desk
+			if c.name == gvisorColumn {
+				shared = staysInSandbox(t, c)
+			}
 			for _, row := range engineCases {
-				t.Run(row.name, func(t *testing.T) { row.run(t, c) })
+				t.Run(row.name, func(t *testing.T) { row.run(t, c, shared) })
 			}
 		})
 	}
@@ -112,24 +120,29 @@ func engineMakesWalls(t *testing.T, c column) {
 }
 
 func newDesk(t *testing.T, c column, row engineCase) *desk {
-	w := (*world)(nil)
-	if c.name == containerColumn {
+	w, history := (*world)(nil), "off"
+	switch c.name {
+	case containerColumn:
 		w = contained(t, namedContainers)
-	} else {
+	case limaColumn:
+		w, history = machined(t), "on"
+	case gvisorColumn:
+		w, history = gvisorWorld(t, ordinary(t)), "on"
+	default:
 		w = newWorld(t, ordinary(t))
 	}
 	if c.wrap != nil {
 		w.wrap = c.wrap(w)
 	}
-	history := row.history
-	if history == "" {
-		history = "off"
-	}
+	history = cmp.Or(row.history, history)
 	return &desk{world: w, flags: slices.Concat(c.flags, []string{"--history", history}, row.flags)}
 }
 
-func (row engineCase) run(t *testing.T, c column) {
-	d := newDesk(t, c, row)
+func (row engineCase) run(t *testing.T, c column, shared *desk) {
+	d := shared.sharedBy(t, row)
+	if d == nil {
+		d = newDesk(t, c, row)
+	}
 	if row.before != nil {
 		row.before(d)
 	}

@@ -127,30 +127,32 @@ func TestInheritedPipes(t *testing.T) {
 // TestTerminalKeepsItsMode: who else on the machine may read what is typed is not
 // the command's to say.
 func TestTerminalKeepsItsMode(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
-		w := newWorld(t, p)
-		mode := func(argv ...string) (string, os.FileMode) {
-			tm := w.inTerminal(w.command(argv[0], argv[1:]...))
-			n, err := unix.IoctlGetInt(int(tm.master.Fd()), unix.TIOCGPTN)
-			w.must(err)
-			st, err := os.Stat("/dev/pts/" + strconv.Itoa(n))
-			w.must(err)
-			return tm.all(), st.Mode().Perm()
-		}
-		if said, got := mode("sh", "-c", built.attack+" openup 0; sleep 0.1"); got != 0o666 {
-			t.Fatalf("canary: %q, %v", said, got)
-		}
-		for _, nested := range nestings {
-			for _, history := range []string{"on", "off"} {
-				for _, fd := range []string{"0", "1", "2"} {
-					said, got := mode(w.bin, "run", "--nested", nested, "--history", history, "--read", built.attack, "--", built.attack, "openup", fd)
-					if got == 0o666 || !strings.Contains(said, "EPERM") && !strings.Contains(said, "EROFS") {
-						t.Errorf("nested %s, history %s, descriptor %s: %q, the mode is %v", nested, history, fd, said, got)
-					}
+	eachPerson(t, func(t *testing.T, p person) { terminalKeepsItsMode(t, p, nestings, "on", "off") })
+}
+
+func terminalKeepsItsMode(t *testing.T, p person, nestings []string, histories ...string) {
+	w := newWorld(t, p)
+	mode := func(argv ...string) (string, os.FileMode) {
+		tm := w.inTerminal(w.command(argv[0], argv[1:]...))
+		n, err := unix.IoctlGetInt(int(tm.master.Fd()), unix.TIOCGPTN)
+		w.must(err)
+		st, err := os.Stat("/dev/pts/" + strconv.Itoa(n))
+		w.must(err)
+		return tm.all(), st.Mode().Perm()
+	}
+	if said, got := mode("sh", "-c", built.attack+" openup 0; sleep 0.1"); got != 0o666 {
+		t.Fatalf("canary: %q, %v", said, got)
+	}
+	for _, nested := range nestings {
+		for _, history := range histories {
+			for _, fd := range []string{"0", "1", "2"} {
+				said, got := mode(w.bin, "run", "--nested", nested, "--history", history, "--read", built.attack, "--", built.attack, "openup", fd)
+				if got == 0o666 || !strings.Contains(said, "EPERM") && !strings.Contains(said, "EROFS") {
+					t.Errorf("nested %s, history %s, descriptor %s: %q, the mode is %v", nested, history, fd, said, got)
 				}
 			}
 		}
-	})
+	}
 }
 
 // TestSetUserIDFiles: a file in the project that runs with its owner's id would

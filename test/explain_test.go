@@ -19,7 +19,7 @@ func TestExplainTellsTheTruth(t *testing.T) {
 	}
 	for _, set := range flagSets {
 		t.Run(strings.Join(set, " "), func(t *testing.T) {
-			eachPerson(t, func(t *testing.T, p person) {
+			asUser(t, func(t *testing.T, p person) {
 				w := newWorld(t, p)
 				w.litter = true
 				if p.uid == 0 || p.uid == plainUID {
@@ -41,9 +41,7 @@ func TestExplainTellsTheTruth(t *testing.T) {
 				for i, f := range set {
 					flags[i] = strings.NewReplacer("PROJECT", w.project, "OUTSIDE", w.outside, "HOME", w.home).Replace(f)
 				}
-				for f, access := range w.explained(flags, files) {
-					w.checkAccess(flags, f, access)
-				}
+				w.checkAccess(flags, files, w.explained(flags, files))
 			})
 		})
 	}
@@ -70,20 +68,30 @@ func (w *world) explained(flags, paths []string) map[string]string {
 	return access
 }
 
-// checkAccess tries what explain said.
-func (w *world) checkAccess(flags []string, path, access string) {
+// checkAccess tries, in one run, what explain said of each file.
+func (w *world) checkAccess(flags, files []string, said map[string]string) {
 	w.t.Helper()
 	const content = "HOST content\n"
-	verdicts := strings.Split(w.attack(flags, "read", path, "--", "write", path), "\n")
-	data, err := os.ReadFile(path)
-	w.must(err)
-	reads, changed := strings.HasPrefix(verdicts[0], "ok HOST"), string(data) != content
-	wantRead, wantWrite := access == "read" || access == "write", access == "write"
-	if access != "read" && access != "write" && access != "deny" && access != "private" && access != "none" {
-		w.t.Errorf("%q: %s: an access that this test does not know: %q", flags, path, access)
+	var tries []string
+	for _, f := range files {
+		tries = append(tries, "read", f, "--", "write", f, "--")
 	}
-	if reads != wantRead || changed != wantWrite {
-		w.t.Errorf("%q: %s: explain says %s; reading gave %q, writing %q, changed on the host: %v", flags, path, access, verdicts[0], verdicts[1], changed)
+	verdicts := strings.Split(w.attack(flags, tries[:len(tries)-1]...), "\n")
+	if len(verdicts) != 2*len(files) {
+		w.t.Fatalf("%q: %d verdicts on %d files: %q", flags, len(verdicts), len(files), verdicts)
+	}
+	for i, f := range files {
+		access, read, write := said[f], verdicts[2*i], verdicts[2*i+1]
+		data, err := os.ReadFile(f)
+		w.must(err)
+		reads, changed := strings.HasPrefix(read, "ok HOST"), string(data) != content
+		wantRead, wantWrite := access == "read" || access == "write", access == "write"
+		if access != "read" && access != "write" && access != "deny" && access != "private" && access != "none" {
+			w.t.Errorf("%q: %s: an access that this test does not know: %q", flags, f, access)
+		}
+		if reads != wantRead || changed != wantWrite {
+			w.t.Errorf("%q: %s: explain says %s; reading gave %q, writing %q, changed on the host: %v", flags, f, access, read, write, changed)
+		}
 	}
 }
 

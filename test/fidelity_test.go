@@ -31,7 +31,7 @@ export GIT_AUTHOR_DATE='2001-01-01T00:00:00Z' GIT_COMMITTER_DATE='2001-01-01T00:
 
 // TestFidelity: real tools do not notice the walls.
 func TestFidelity(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for _, f := range slices.Concat(gitFidelity, fileFidelity, programFidelity) {
 			t.Run(f.name, func(t *testing.T) {
 				t.Parallel()

@@ -27,7 +27,7 @@ type toldAnswer struct {
 	Error struct{ Code, Message, Operation, Hint string }
 }
 
-// file carries out a file tool's request inside.
+// tool carries out a file tool's request inside.
 func (s *stay) tool(op, request string) (a toldAnswer) {
 	s.w.t.Helper()
 	cmd := s.w.command(s.w.bin, s.words("exec", "--", "/run/carrel/bin/carrel-file", op)...)
@@ -55,7 +55,7 @@ func (a toldAnswer) found() []string {
 // TestFileTools: a change by a file tool is one step of the history like any
 // command's, and looking is none.
 func TestFileTools(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.write(w.project+"/old", "one\ntwo\n")
 		s := w.stays("files")
@@ -85,7 +85,7 @@ func TestFileTools(t *testing.T) {
 // TestFileToolsDenied: what the policy hides is not read, changed or named, whichever
 // way it is hidden; what lies beside it is.
 func TestFileToolsDenied(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		hidden := []string{".env", "keys/id", "place/a.pem", "late.pem"}
 		for _, name := range append(hidden[:3], "env.txt", "keys.txt", "place/a.txt") {

@@ -35,7 +35,7 @@ func (w *world) netLog() []attempt {
 // TestFilteredLog: every attempt is written down once, with who, where, how
 // much and why.
 func TestFilteredLog(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		w := n.world(p)
 		n.name("api.example.com")
@@ -109,7 +109,7 @@ func (n *internet) hostProxy(at string) {
 // TestFilteredByHostProxy: where the host itself has a proxy, a workspace goes
 // by it, with a word about what that proxy decides; under a ceiling it does not.
 func TestFilteredByHostProxy(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		w := n.world(p)
 		const at = "93.184.216.30:8888"

@@ -63,7 +63,7 @@ var (
 // TestFilteredSpellings: however a program spells a host, it is what it means
 // that is decided on.
 func TestFilteredSpellings(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		w := n.world(p)
 		n.name("api.example.com", "xn--bcher-kva.example", "sub.wild.example", "a.sub.wild.example", "wild.example", "a.deep.example", "deep.example")
@@ -125,7 +125,7 @@ func (n *internet) visitedOnly(hosts ...string) {
 // TestFilteredRebinding: a listed name leads nowhere special, whatever it
 // resolves to and when.
 func TestFilteredRebinding(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		w := n.world(p)
 		n.services()
@@ -154,7 +154,7 @@ func TestFilteredRebinding(t *testing.T) {
 // TestFilteredNames: the name server inside answers at once and from its own
 // pool; nobody outside hears of a question.
 func TestFilteredNames(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		w := n.world(p)
 		n.name("api.example.com", "data.tunnel.example.com")

@@ -23,7 +23,7 @@ func post(headers, body string) string {
 
 // TestFilteredRequests: what two programs may read differently goes no further.
 func TestFilteredRequests(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		w := n.world(p)
 		n.name("api.example.com", "other.example.com")
@@ -76,7 +76,7 @@ func TestFilteredRequests(t *testing.T) {
 
 // TestFilteredTLS: the name of a TLS connection is the name that was decided on.
 func TestFilteredTLS(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		w := n.world(p)
 		n.name("api.example.com", "cdn.example.com")
@@ -168,7 +168,7 @@ func TestFilteredFailures(t *testing.T) {
 // TestFilteredKilled: when a workspace ends, in whatever way, the far side of
 // its connections sees it.
 func TestFilteredKilled(t *testing.T) {
-	eachPersonAlone(t, func(t *testing.T, p person) {
+	asUserAlone(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		n.name("api.example.com")
 		for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {

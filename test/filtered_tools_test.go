@@ -96,7 +96,7 @@ var listedHosts = []string{
 
 // TestFilteredTools: unmodified tools reach what is listed and nothing else.
 func TestFilteredTools(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		w := n.world(p)
 		w.need("curl", "git", "npm", "python3", "java", "javac")

@@ -32,7 +32,7 @@ var undisputed = []string{"/src/f14.c", "/src/f19.c", "/src/f21.c", "/late"}
 // TestHistoryConflicts: what somebody else changed after a run is listed and not
 // touched, or dealt with as it was said; and a redo gives the tree before that.
 func TestHistoryConflicts(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		t.Run("refused", func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, p)
@@ -121,7 +121,7 @@ func TestHistoryConflicts(t *testing.T) {
 // TestHistoryExternalEdits: what people do between two runs is nobody's step and
 // is not lost, whichever step is taken back.
 func TestHistoryExternalEdits(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.furnish()
 		w.sh("echo run one > file")
@@ -154,7 +154,7 @@ func TestHistoryExternalEdits(t *testing.T) {
 // TestHistoryOfTwoRuns: two runs at once in one project have steps of their own,
 // and each is taken back without the other.
 func TestHistoryOfTwoRuns(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.furnish()
 		w.litter = true // sockets of the runs come and go
@@ -210,7 +210,7 @@ func TestHistoryOfTwoRuns(t *testing.T) {
 // TestUndoOfGitConfig: the configuration comes back as far as a program inside could
 // have changed it, and no further: not what makes git run something.
 func TestUndoOfGitConfig(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("git")
 		w.furnish()

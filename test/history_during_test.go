@@ -25,7 +25,7 @@ func (w *world) during(first, outside, then string) {
 // TestHistoryEditedDuringAStep: what a person writes to a file while a step goes on that
 // has written it is a conflict for the undo of the step, and can be kept.
 func TestHistoryEditedDuringAStep(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.write(w.project+"/found", "before\n")
 		w.write(w.project+"/alone", "before\n")
@@ -55,7 +55,7 @@ func TestHistoryEditedDuringAStep(t *testing.T) {
 // TestHistoryDestroyedDuringAStep: what a person writes to a file of a step, and the
 // step then destroys, is in the history, and its name is told.
 func TestHistoryDestroyedDuringAStep(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.write(w.project+"/found", "before\n")
 		names := []string{"found", "made", "again", "over"}
@@ -100,7 +100,7 @@ var strangers = []struct{ name, first, outside, then string }{
 // TestHistoryStrangersDuringAStep: what a person puts where a step knows of nothing is in
 // the history when the step destroys it, and is a conflict.
 func TestHistoryStrangersDuringAStep(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		var first, outside, then []string
 		for _, c := range strangers {
@@ -147,7 +147,7 @@ func TestHistoryStrangersDuringAStep(t *testing.T) {
 // TestHistoryNewFileWhereAStepLeftNone: what a person makes under a name that the step
 // had moved away or removed is not the step's, and is kept.
 func TestHistoryNewFileWhereAStepLeftNone(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		names := []string{"moved", "gone", "passing"}
 		w.write(w.project+"/moved", "before\n")
@@ -174,7 +174,7 @@ func TestHistoryNewFileWhereAStepLeftNone(t *testing.T) {
 // TestHistoryEditedWhereNotWritten: what a person writes to a file of which a step changes
 // only names, mode or times is no change of the step, and an undo leaves it.
 func TestHistoryEditedWhereNotWritten(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		kept := []string{"moded", "linked", "stamped", "named"}
 		for _, name := range append(kept, "replaced", "removed") {
@@ -203,7 +203,7 @@ func TestHistoryEditedWhereNotWritten(t *testing.T) {
 // TestHistoryEditedWithItsTimes: an edit that leaves size and times as they were is found
 // by the content, also behind a newer step that has renamed the file.
 func TestHistoryEditedWithItsTimes(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for _, when := range []string{"between", "after"} {
 			w := newWorld(t, p)
 			w.write(w.project+"/f", "before\n")

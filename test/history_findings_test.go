@@ -61,7 +61,7 @@ func TestWalksRestoreHardLinks(t *testing.T) {
 		"in directories that move": {"mkdir -p d/e; echo a > d/a; ln d/a d/e/b; : > d/z; ln d/z z", linkedAndMoved},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPerson(t, func(t *testing.T, p person) {
+			asUser(t, func(t *testing.T, p person) {
 				w := newWorld(t, p)
 				w.outsideSh(c.first)
 				trees := w.stepsOf(c.steps...)
@@ -91,7 +91,7 @@ var linkedAndMoved = []string{
 func TestUndoAfterOneOfTwoNames(t *testing.T) {
 	for _, mode := range []string{"--force", "--keep-both", "--skip-conflicts"} {
 		t.Run(mode, func(t *testing.T) {
-			eachPerson(t, func(t *testing.T, p person) {
+			asUser(t, func(t *testing.T, p person) {
 				w := newWorld(t, p)
 				w.outsideSh("mkdir d; echo text > d/a; ln d/a b")
 				before := w.scene()
@@ -117,7 +117,7 @@ func TestUndoAfterOneOfTwoNames(t *testing.T) {
 func TestUndoSeesAnEditOfALinkedFile(t *testing.T) {
 	for _, by := range []string{"f", "g", "../log"} {
 		t.Run(by, func(t *testing.T) {
-			eachPerson(t, func(t *testing.T, p person) {
+			asUser(t, func(t *testing.T, p person) {
 				w := newWorld(t, p)
 				w.outsideSh("echo first > f; ln f g; ln f ../log")
 				w.sh("echo later > f")

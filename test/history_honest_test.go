@@ -14,7 +14,7 @@ import (
 // TestUndoSaysWhatItCannotRestore shows that a path that does not come back makes the
 // exit status 1, is named, and is not counted as done.
 func TestUndoSaysWhatItCannotRestore(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.sh(": > f")
 		w.sh("echo data > f")
@@ -46,7 +46,7 @@ func TestUndoSaysWhatItCannotRestore(t *testing.T) {
 // one of its names, survives the undo of a step that only removed another name, in the
 // project or out of it.
 func TestUndoKeepsAnEditOfAnEmptyFile(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.outsideSh(": > e; ln e y; : > alone; ln alone ../log")
 		w.sh("rm y alone")
@@ -450,7 +450,7 @@ func TestUndoTellsOfTimes(t *testing.T) {
 		back int // times that are those of before
 	}{"": {told, 0}, "--keep-both": {told, 0}, "--skip-conflicts": {told, 0}, "--force": {"", 3}} {
 		t.Run("undo "+flag, func(t *testing.T) {
-			eachPerson(t, func(t *testing.T, p person) {
+			asUser(t, func(t *testing.T, p person) {
 				w := newWorld(t, p)
 				w.outsideSh("mkdir set both names; touch -d 2001-01-01 set both names")
 				w.sh("touch -d 2002-02-02 set both; echo x > both/made; echo y > names/made")

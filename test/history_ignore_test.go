@@ -12,7 +12,7 @@ import (
 // TestHistoryIgnore: of what the user does not want kept nothing is kept, nobody is
 // asked, and an undo leaves it alone and says so; in each place that is written to.
 func TestHistoryIgnore(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.configured("history:\n  ignore: [node_modules, '*.o', /build/]\n  max_file_bytes: 10\n  max_step_bytes: 100\nsafeguards: {then: ask, removed_files: 3, answer_within: 1s}\n")
 		long := strings.Repeat("long", 1000)

@@ -17,7 +17,7 @@ var odd = program("history_odd/odd.py")
 // TestUndoOfOddities: whatever became what within a step comes back, whatever it
 // is called, for root and for everybody.
 func TestUndoOfOddities(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("python3")
 		prepare := w.script(w.base+"/tool/prepare.py", odd+"for i, n in enumerate(N): make(n, i % 6)\n")
@@ -41,7 +41,7 @@ func TestUndoOfOddities(t *testing.T) {
 // TestUndoBehindSymlinks: a directory that somebody replaces by a link before an
 // undo does not lead it out of the project.
 func TestUndoBehindSymlinks(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for _, flag := range []string{"", "--force", "--keep-both", "--skip-conflicts"} {
 			w := newWorld(t, p)
 			w.outsideSh("mkdir -p d/e " + w.outside + "/t/e; echo before | tee d/f d/e/g d/h; echo mine | tee " + w.outside + "/t/f " + w.outside + "/t/e/g " + w.outside + "/t/h")

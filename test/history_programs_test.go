@@ -19,7 +19,7 @@ type programStep struct {
 // TestHistoryOfPrograms: what real programs did in one run is taken back, made
 // again and taken back once more, each time exactly.
 func TestHistoryOfPrograms(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for _, s := range programSteps {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()

@@ -10,7 +10,7 @@ import (
 // TestHistoryTellsReplacedLink shows that a hard link to another file of the same length
 // and time is a change: listed, in the diff, and taken back by undo without a number.
 func TestHistoryTellsReplacedLink(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.outsideSh("echo version1 > v1; echo VERSION2 > v2; touch -d 1985-10-26 v1 v2; mkdir nm; ln v1 nm/i.js")
 		before := w.scene()
@@ -28,7 +28,7 @@ func TestHistoryTellsReplacedLink(t *testing.T) {
 // TestFailedCallIsNoChange shows that calls that fail leave nothing in the history and
 // are not in the way when the step before them is taken back.
 func TestFailedCallIsNoChange(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.outsideSh("echo old > k; ln k l; mkdir -p d/sub; echo one > single")
 		before := w.scene()

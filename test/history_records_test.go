@@ -38,7 +38,7 @@ func (w *world) aged(names ...string) {
 // says so once, with the records of those steps. Runs that change nothing leave no record,
 // and empty ones of earlier versions go.
 func TestStepsGoInBatches(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.configured("history: {max_steps: 16}")
 		w.sh("true; cat missing 2>/dev/null || true")

@@ -32,7 +32,7 @@ var replacements = []struct{ name, setup, first, outside, then, before string }{
 // TestHistoryReplacedDuringAStep: what lies at a name is known by its inode: a file that a
 // person puts in place of one that the step knows is kept and told when the step destroys it.
 func TestHistoryReplacedDuringAStep(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		var all [4][]string
 		for i, c := range replacements {
@@ -69,7 +69,7 @@ func TestHistoryReplacedDuringAStep(t *testing.T) {
 // TestHistoryReplacedAtTheEnd: what a person has put in place of what a step made is not
 // the step's when that ends, and an undo does not take it.
 func TestHistoryReplacedAtTheEnd(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		made := []struct{ name, first, outside string }{
 			{"link", "ln a link", "echo mine > u; mv u link"}, {"fifo", "mkfifo fifo", "rm fifo; echo mine > fifo"},

@@ -68,7 +68,7 @@ func ceilingOf(dir string) string {
 
 // TestHistoryTellsAPerson: whoever may read their files sees all that their runs did.
 func TestHistoryTellsAPerson(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.wideHistory()
 		diff, show, preview := w.fine("diff"), w.fine("show", "1"), w.plain(w.bin, "undo", "--dry-run", "--json").out
@@ -97,7 +97,7 @@ func TestHistoryTellsAPerson(t *testing.T) {
 // TestHistoryUnderACeiling: callers that are held to a ceiling are told what a workspace
 // under it shows.
 func TestHistoryUnderACeiling(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		other := w.wideHistory()
 		file := w.write(w.outside+"/ceiling.json", ceilingOf(w.project))
@@ -157,7 +157,7 @@ func TestHistoryUnderACeiling(t *testing.T) {
 // TestHistoryOverMCP: tools tell what the workspace of the server shows, under a ceiling
 // and without.
 func TestHistoryOverMCP(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		other := w.wideHistory()
 		ask := func(what string, c *agentClient) {
@@ -212,7 +212,7 @@ func TestHistoryOverMCP(t *testing.T) {
 
 // TestHistoryOverJSONLines: so do requests of a session.
 func TestHistoryOverJSONLines(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		other := w.wideHistory()
 		file := w.write(w.outside+"/ceiling.json", ceilingOf(w.project))

@@ -76,7 +76,7 @@ func (w *world) keeps(project string, want ...uint64) {
 // project that was not used for the longest time, then of the next; not of one that is in
 // use, and never a newest step. What went is told in one line.
 func TestTotalLimit(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.litter = true // other projects
 		w.configured("history: {max_total_bytes: 900KiB}")
@@ -231,7 +231,7 @@ func TestRunWaitsForTrim(t *testing.T) {
 
 // TestDu: what is listed, of projects that are there and gone, and by which limits.
 func TestDu(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.litter = true // other projects
 		if out := w.fine("du"); out != "about 0 B on disk in all; all projects together may take 10.0 GiB, one of them 2.0 GiB\n" {

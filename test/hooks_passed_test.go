@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,13 +16,7 @@ import (
 // though no file of the person's has hooks; and one step only where one has them.
 func TestStepsWithoutHooks(t *testing.T) {
 	t.Parallel()
-	for _, a := range []passedTo{
-		{"codex", "exec_command", "cmd", []string{"codex", "exec", "--skip-git-repo-check",
-			"--dangerously-bypass-approvals-and-sandbox", "do it"},
-			codexOf, installedAndTrusted},
-		{"gemini", "run_shell_command", "command", []string{"gemini", "-m", "gemini-2.5-pro", "--yolo", "-p", "do it"}, geminiOf, installed},
-		{"opencode", "bash", "command", []string{"opencode", "run", "do it"}, opencodeOf, nil},
-	} {
+	for _, a := range passedTos {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			a.check(t, nil)
@@ -35,6 +30,30 @@ func TestStepsWithoutHooks(t *testing.T) {
 	}
 }
 
+// TestHooksInGvisor: the real agents mark their tool calls under another kernel too, but for OpenCode,
+// whose plugin is a file beside our programs.
+func TestHooksInGvisor(t *testing.T) {
+	t.Parallel()
+	for _, a := range append([]passedTo{{"claude", "Bash", "command",
+		[]string{"claude", "-p", "do it", "--dangerously-skip-permissions", "--output-format", "json"}, claudeOf, nil}}, passedTos...) {
+		if a.name == "opencode" {
+			continue
+		}
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			a.checkIn(gvisorWorld(t, ordinary(t)), nil, append(inGvisor, "--network", "local")...)
+		})
+	}
+}
+
+var passedTos = []passedTo{
+	{"codex", "exec_command", "cmd", []string{"codex", "exec", "--skip-git-repo-check",
+		"--dangerously-bypass-approvals-and-sandbox", "do it"},
+		codexOf, installedAndTrusted},
+	{"gemini", "run_shell_command", "command", []string{"gemini", "-m", "gemini-2.5-pro", "--yolo", "-p", "do it"}, geminiOf, installed},
+	{"opencode", "bash", "command", []string{"opencode", "run", "do it"}, opencodeOf, nil},
+}
+
 // passedTo is an agent that gets hooks passed, and how to give it work.
 type passedTo struct {
 	name, tool, argument string
@@ -44,7 +63,11 @@ type passedTo struct {
 }
 
 func (a passedTo) check(t *testing.T, more func(*world, string)) {
-	w := newWorld(t, ordinary(t))
+	a.checkIn(newWorld(t, ordinary(t)), more)
+}
+
+func (a passedTo) checkIn(w *world, more func(*world, string), flags ...string) {
+	t := w.t
 	w.installAgents()
 	w.litter = true
 	shell := func(command string) fakemodel.Turn {
@@ -52,11 +75,14 @@ func (a passedTo) check(t *testing.T, more func(*world, string)) {
 	}
 	m := w.model([]fakemodel.Turn{shell("echo first | tee -a a"), shell("echo second | tee -a b; exit 3"), {Text: "done"}})
 	a.prepare(w, m)
+	if len(flags) > 0 { // a network of its own
+		flags = append(flags, "--host-port", m.URL[strings.LastIndexByte(m.URL, ':')+1:])
+	}
 	if more != nil {
 		more(w, a.name)
 	}
 	before := w.outsideSh(settingsOf)
-	if r := w.run(append([]string{"--"}, a.argv...)...); r.code != 0 || !m.Finished() {
+	if r := w.run(slices.Concat(flags, []string{"--"}, a.argv)...); r.code != 0 || !m.Finished() {
 		t.Fatalf("%s\n%q", r, m.Results())
 	}
 	w.checkSteps(a.name)
@@ -84,6 +110,13 @@ func installedAndTrusted(w *world, _ string) {
 
 // settingsOf tells the settings of all agents.
 const settingsOf = "cd ~ && find .claude .codex .gemini .config/opencode -maxdepth 1 -type f 2>/dev/null | sort | xargs -r sha256sum"
+
+func claudeOf(w *world, m *fakemodel.Server) {
+	w.setenv("ANTHROPIC_BASE_URL", m.URL)
+	w.setenv("ANTHROPIC_API_KEY", "k")
+	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+	w.setenv("DISABLE_TELEMETRY", "1")
+}
 
 func codexOf(w *world, m *fakemodel.Server) {
 	w.setenv("OPENAI_API_KEY", "k")

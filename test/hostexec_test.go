@@ -116,7 +116,7 @@ func TestHostCommandStreams(t *testing.T) {
 // TestHostCommandHistory: what host commands change is the caller's step, and is taken
 // back with it; protected names hold.
 func TestHostCommandHistory(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.hostCommands("- hx\n")
 		w.outsideSh("git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x")
@@ -261,7 +261,7 @@ func TestHostCommandPaused(t *testing.T) {
 
 // TestHostCommandTerminal: at a terminal it has one, of its size; without one, pipes.
 func TestHostCommandTerminal(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.hostCommands("- hx\n")
 		w.write(w.project+"/talk", "stty size; tty; read -p name: x; echo \"hello $x\"; while sleep 0.1; do stty size </dev/tty; done & read y; kill $!; echo over\n")
@@ -364,7 +364,7 @@ func TestHostCommandScope(t *testing.T) {
 // TestHostCommandUnwalled: without walls only where the person says so, loudly, and never
 // under a ceiling.
 func TestHostCommandUnwalled(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.hostCommands("- hx\ndangerously_allow_unsandboxed_host_exec: true\n")
 		w.write(w.home+"/notes", "n\n")
@@ -395,7 +395,7 @@ func TestHostCommandUnwalled(t *testing.T) {
 // TestHostCommandTemporaryFiles: programs inside and host commands pass files in /tmp, those
 // with credentials too, whose own temporary files are elsewhere.
 func TestHostCommandTemporaryFiles(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.setenv("MY_TOKEN", "T0")
 		w.hostCommands("- hx\n- name: dash\n  credentials: {env: [MY_TOKEN]}\n")

@@ -14,7 +14,7 @@ var workmuxGuest = program("hostproto/workmux_guest.py")
 // TestHostProtocol: the dialects over the socket and, where rpc_host asks for it, TCP of
 // the workspace's own network; the built-in commands are among what can be asked for.
 func TestHostProtocol(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("python3")
 		w.hostCommands("- hx\nrpc_host: 127.0.0.1\n")

@@ -3,10 +3,14 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // shellOutside starts an interactive bash, the shell outside, in a terminal.
@@ -20,12 +24,47 @@ func (w *world) shellOutside() *terminal {
 	return tm
 }
 
-// prompt waits for the shell outside and asks for the status of the last command.
+// status waits for the shell outside and asks for the status of the last command.
 func (tm *terminal) status() string {
 	tm.t.Helper()
 	tm.expect("OUT> ")
 	tm.send("echo st=$?\n")
 	return tm.expect(`st=\d+\r`)
+}
+
+// front gives the process group that the terminal listens to.
+func (tm *terminal) front() int {
+	tm.t.Helper()
+	group, err := unix.IoctlGetInt(int(tm.master.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return group
+}
+
+// starts has a shell start a job in front, and returns when the job's program runs and the shell
+// waits for it. A key that comes before is the shell's, or stops a job of which the shell knows
+// nothing yet: it tells of no such stop.
+func (tm *terminal) starts(line string) {
+	tm.t.Helper()
+	shell := tm.front()
+	tm.send(line)
+	eventually(tm.t, "the job to run, and the shell to wait for it", func() bool {
+		job := tm.front()
+		return job != shell && comm(job) != comm(shell) && awaitsChild(shell)
+	})
+}
+
+// comm is the name of a process's program, "" where it has ended.
+func comm(pid int) string {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return strings.TrimSpace(string(name))
+}
+
+// awaitsChild says whether a process waits for a child.
+func awaitsChild(pid int) bool {
+	call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))
+	return err == nil && strings.HasPrefix(string(call), fmt.Sprint(unix.SYS_WAIT4)+" ")
 }
 
 // TestInterruptFromTheTerminal: Ctrl-C reaches the command once, and the shell
@@ -82,7 +121,7 @@ func TestSuspendFromTheTerminal(t *testing.T) {
 		tm.send("bg\n")
 		tm.expect("OUT> ")
 		eventually(t, "it goes on in the background", func() bool { return w.read(w.project+"/tick") != a })
-		tm.send("fg\n")
+		tm.starts("fg\n")
 		tm.expect("run")
 		tm.send("\x1a")
 		tm.expect("Stopped")
@@ -169,21 +208,18 @@ func TestJobControlInside(t *testing.T) {
 		tm.expect("IN> ")
 		tm.send("bind 'set enable-bracketed-paste off'; echo flags=$-\n")
 		tm.expect("flags=.*m.*\r")
-		tm.send("sleep 50\n")
-		time.Sleep(150 * time.Millisecond)
+		tm.starts("sleep 50\n")
 		tm.send("\x1a")
 		tm.expect("Stopped")
 		tm.expect("IN> ")
 		tm.send("jobs\n")
 		tm.expect(`\[1\]\+ +Stopped +sleep 50`)
-		tm.send("fg\n")
-		time.Sleep(150 * time.Millisecond)
+		tm.starts("fg\n")
 		tm.send("\x03")
 		tm.expect("IN> ")
 		tm.send("echo in=$?\n")
 		tm.expect("in=130\r")
-		tm.send("cat | cat\n")
-		time.Sleep(150 * time.Millisecond)
+		tm.starts("cat | cat\n")
 		tm.send("typed\n")
 		tm.expect("typed\r\ntyped\r\n")
 		tm.send("\x04")

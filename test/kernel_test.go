@@ -219,7 +219,7 @@ func TestTypingIntoTheTerminal(t *testing.T) {
 	})
 }
 
-// TestNestedUserNamespaceKeepsPidsHidden: a new /proc at level full shows the
+// TestNestedProcShowsNoHost: a new /proc at level full shows the
 // workspace's processes, never the host's.
 func TestNestedProcShowsNoHost(t *testing.T) {
 	t.Parallel()

@@ -265,7 +265,7 @@ func TestLentGPG(t *testing.T) {
 
 // TestLentGit: user and password of listed hosts, over the protocol and by git itself.
 func TestLentGit(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.repository()
 		var mu sync.Mutex

@@ -13,7 +13,7 @@ import (
 // fails as it would there, for names and for ports of the host, by both families. Who is
 // slow to answer is waited for.
 func TestConnectedWhenAnswered(t *testing.T) {
-	eachPersonAlone(t, func(t *testing.T, p person) {
+	asUserAlone(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		w := n.world(p)
 		n.name("api.example.com")

@@ -307,6 +307,7 @@ func TestInsideOtherWalls(t *testing.T) {
 
 // TestManyAtOnce: runs of one project side by side do not get in each other's way.
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	script := ""
 	for i := range 20 {
@@ -360,7 +361,7 @@ func TestSymlinkCycles(t *testing.T) {
 // TestOutputThatCannotBeWritten: output lost to a full disk is an error, also
 // when the command has ended well before that is known.
 func TestOutputThatCannotBeWritten(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.mount("tmpfs", w.outside+"/disk", "size=16k,mode=0777")
 		out, err := os.Create(w.outside + "/disk/out")
@@ -388,7 +389,7 @@ func remount(at, data string) error {
 // and in one beside it; no run has the disk synced for them at its end, and the
 // person's own cache stays as it is.
 func TestCachesStay(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.litter = true
 		w.write(w.home+"/.cache/pip/x", "cached\n")

@@ -25,6 +25,7 @@ func (w *world) lookedFile() string {
 // TestLookIsRemembered: what was remembered of a large project hides what has come since, at
 // any depth and however it came there, and nothing damaged is believed.
 func TestLookIsRemembered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.outsideSh(`cd ~/src/desk && git init -q . && for i in $(seq 300); do mkdir -p many/$i/a/b; echo > many/$i/a/b/file; done
 		mkdir -p ~/src/other/a/b; echo TOKEN=SECRET > ~/src/other/a/b/.env`)

@@ -75,8 +75,10 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	built.carrel, built.attack = filepath.Join(bin, "carrel"), filepath.Join(bin, attackName)
 	if given := os.Getenv("CARREL_TEST_BINARY"); given != "" {
-		beside := filepath.Join(filepath.Dir(given), "carrel-stage")
-		err = errors.Join(copyFile(given, built.carrel, 0o755), copyFile(beside, bin+"/carrel-stage", 0o755))
+		err = copyFile(given, built.carrel, 0o755)
+		for _, beside := range []string{"carrel-stage", "carrel-relay", "carrel-gvisor"} {
+			err = errors.Join(err, copyFile(filepath.Join(filepath.Dir(given), beside), bin+"/"+beside, 0o755))
+		}
 	} else {
 		err = buildPrograms(bin)
 	}
@@ -93,13 +95,14 @@ func runAll(m *testing.M) (code int, err error) {
 	if err := wallsAreUp(); err != nil {
 		return 1, err
 	}
-	defer removeNamedUser()
 	before := mountPoints()
 	code = m.Run()
-	err = removeContainers()
+	err = errors.Join(removeContainers(), removeNamedUser())
 	others := filepath.Join(os.TempDir(), "Test") // of packages that are tested at the same time
+	worlds := filepath.Join(filepath.Dir(built.base), basePrefix)
 	for point := range mountPoints() {
-		if !before[point] && !strings.HasPrefix(point, others) {
+		another := strings.HasPrefix(point, others) || strings.HasPrefix(point, worlds) && !strings.HasPrefix(point, built.base+"/")
+		if !before[point] && !another {
 			err = errors.Join(err, fmt.Errorf("mount left behind: %s", point))
 		}
 	}
@@ -137,6 +140,9 @@ func wallsAreUp() error {
 	return nil
 }
 
+// basePrefix begins the names of those directories.
+const basePrefix = "carrel-e2e-"
+
 // makeBase makes the directory of all worlds: outside of /tmp, which is
 // private inside, and reachable for the ordinary user.
 func makeBase() (string, error) {
@@ -151,7 +157,7 @@ func makeBase() (string, error) {
 			return "", err
 		}
 	}
-	dir, err := os.MkdirTemp(parent, "carrel-e2e-")
+	dir, err := os.MkdirTemp(parent, basePrefix)
 	if err != nil {
 		return "", err
 	}
@@ -178,12 +184,21 @@ func spread(dir string) {
 // buildPrograms builds our own program and its first process in the walls, without the
 // tables for debuggers: each world has a copy.
 func buildPrograms(dir string) error {
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+"/", "carrel/cmd/carrel", "carrel/cmd/carrel-stage", "carrel/cmd/carrel-relay")
+	names := []string{"carrel", "carrel-stage", "carrel-relay", "carrel-gvisor"}
+	args := []string{"build", "-ldflags=-s -w", "-o", dir + "/"}
+	for _, name := range names {
+		args = append(args, "carrel/cmd/"+name)
+	}
+	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the programs: %w\n%s", err, out)
 	}
-	return errors.Join(os.Chmod(dir+"/carrel", 0o755), os.Chmod(dir+"/carrel-stage", 0o755), os.Chmod(dir+"/carrel-relay", 0o755))
+	var err error
+	for _, name := range names {
+		err = errors.Join(err, os.Chmod(dir+"/"+name, 0o755))
+	}
+	return err
 }
 
 // copyFile copies a program in a process of its own: a writable descriptor in

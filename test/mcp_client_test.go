@@ -5,6 +5,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -83,16 +84,21 @@ func (w *world) mcp(args ...string) *agentClient {
 // mcpSilent starts a server to which nothing has been said.
 func (w *world) mcpSilent(args ...string) *agentClient {
 	w.t.Helper()
-	cmd := w.command(w.bin, append([]string{"mcp"}, args...)...)
-	in, err := cmd.StdinPipe()
-	w.must(err)
-	out, err := cmd.StdoutPipe()
-	w.must(err)
-	c := &agentClient{t: w.t, cmd: cmd, in: in, said: &strings.Builder{}, waiting: map[string]chan reply{}, gone: make(chan struct{})}
+	return newAgentClient(w.t, w.command(w.bin, append([]string{"mcp"}, args...)...))
+}
+
+// newAgentClient starts a server by a command.
+func newAgentClient(t *testing.T, cmd *exec.Cmd) *agentClient {
+	t.Helper()
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	c := &agentClient{t: t, cmd: cmd, in: in, said: &strings.Builder{}, waiting: map[string]chan reply{}, gone: make(chan struct{})}
 	cmd.Stderr = c.said
-	w.must(cmd.Start())
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
 	go c.read(out)
-	w.t.Cleanup(c.end)
+	t.Cleanup(c.end)
 	return c
 }
 

@@ -17,7 +17,7 @@ import (
 // files, that is one step, and goes back; what is refused says why; all is gone with the
 // client.
 func TestMCP(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		c := w.mcp("--display", "none")
 		if r := c.does("workspace_status", args{}); r.Structured["running"] != false {

@@ -123,7 +123,7 @@ func TestFilteredHasNoOtherWay(t *testing.T) {
 // TestFilteredEndsWithTheRun: the far side of an open stream sees the end when the
 // workspace ends, however that is.
 func TestFilteredEndsWithTheRun(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for _, how := range []string{"stop", "kill"} {
 			w := newWorld(t, p)
 			w.need("curl")
@@ -163,7 +163,7 @@ func await(t *testing.T, c <-chan struct{}, what string) {
 // TestHostsWhileItRuns: a person at a terminal opens a host, within the ceiling,
 // and may write it down; anybody closes it again; nobody else opens any.
 func TestHostsWhileItRuns(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("curl")
 		w.litter = true // the configuration that is written
@@ -219,7 +219,7 @@ func TestHostsWhileItRuns(t *testing.T) {
 // TestUnknownHostsAreAsked: the connection waits for a person's word; what is
 // special or denied is never asked.
 func TestUnknownHostsAreAsked(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("curl")
 		cmd := w.command(w.bin, "run", "--network", "filtered", "--on-unknown", "ask", "--deny-host", "evil.example", "--", "bash", "-c",
@@ -248,7 +248,7 @@ func TestUnknownHostsAreAsked(t *testing.T) {
 // TestApprovedHosts: once is once, project and always go into the configuration. The host
 // has no address here: what was allowed fails later, and differently.
 func TestApprovedHosts(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for _, scope := range []string{"--always", "--project"} {
 			approvedHost(t, p, scope)
 		}
@@ -316,7 +316,7 @@ func TestConnectInside(t *testing.T) {
 // TestProxyVariables: programs find the proxy, and what the user names stays the
 // user's; in other modes there is none.
 func TestProxyVariables(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.setenv("HTTP_PROXY", "http://outside.example:1")
 		w.setenv("npm_config_proxy", "http://outside.example:2")
@@ -338,7 +338,7 @@ func TestProxyVariables(t *testing.T) {
 // TestHostProxyIsSaid: going through the host's own proxy is said, and refused
 // under a ceiling.
 func TestHostProxyIsSaid(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("curl")
 		asked := make(chan struct{}, 10)

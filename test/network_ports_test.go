@@ -76,7 +76,7 @@ func (w *world) freePort() string {
 // TestPublish: a server inside, on either family, is reached outside by its own
 // user, under the names of this machine alone, and not after the run.
 func TestPublish(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("curl", "python3")
 		w.write(w.project+"/index.html", "inside")
@@ -125,7 +125,7 @@ func (w *world) strangerIsRefused(port string) {
 	}
 }
 
-// published is what carrel ps says of a workspace's ports.
+// publishedStatus is what carrel ps says of a workspace's ports.
 type publishedStatus struct {
 	ID        string
 	Published []struct{ Inside, Host int }
@@ -146,7 +146,7 @@ func (w *world) status(id string) publishedStatus {
 
 // TestPublishTakenPort: said before anything is started.
 func TestPublishTakenPort(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
 			l, err := net.Listen("tcp", at)
@@ -237,7 +237,7 @@ func TestOpenSaysWhatIsExposed(t *testing.T) {
 
 // TestManyConnections: two hundred at once come through, and are all logged.
 func TestManyConnections(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("python3")
 		port := w.web(func(out http.ResponseWriter, r *http.Request) {

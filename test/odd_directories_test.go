@@ -52,7 +52,7 @@ func TestOddDirectories(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			eachPerson(t, func(t *testing.T, p person) {
+			asUser(t, func(t *testing.T, p person) {
 				if p.uid == 0 && tt.name == "home is the root" {
 					return // the state directory would be made in the machine's own root, rightly
 				}

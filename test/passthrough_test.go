@@ -19,7 +19,7 @@ import (
 )
 
 func TestExitStatus(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		for status := 0; status < 256; status += 1 + status%7 {
 			if r := w.run("--", "sh", "-c", "exit "+strconv.Itoa(status)); r.code != status || r.out+r.err != "" {
@@ -123,7 +123,7 @@ func bytesOf(n int) []byte {
 func TestStreamsAreExact(t *testing.T) {
 	data := bytesOf(10 << 20)
 	want := sha256.Sum256(data)
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		cmd := w.command(w.bin, "run", "--", "sh", "-c", "cat; echo end >&2")
 		cmd.Stdin = bytes.NewReader(data)
@@ -343,7 +343,7 @@ func TestWorkingDirectory(t *testing.T) {
 
 // TestSignalsAreForwarded: what a process manager sends reaches the command.
 func TestSignalsAreForwarded(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM} {
 			w := newWorld(t, p)
 			cmd := w.command(w.bin, "run", "--", "bash", "-c", fmt.Sprintf("trap 'echo caught; exit 42' %d; echo ready; for ((i=0; i<100; i++)); do sleep 0.05; done", int(sig)))
@@ -386,7 +386,7 @@ func (w *world) startInside(script string) *exec.Cmd {
 	return cmd
 }
 
-// named finds processes of the host whose command line holds a text.
+// processesWith finds processes of the host with a text in their command line.
 func processesWith(text string) (pids []int) {
 	dirs, _ := os.ReadDir("/proc")
 	for _, d := range dirs {

@@ -12,7 +12,7 @@ import (
 // TestPosix: what programs may rely on in a file system holds on the bare
 // directory, which tests the tests, and behind walls.
 func TestPosix(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		tool := w.project + "/difftool"
 		w.must(copyFile(difftool(t), tool, 0o755))

@@ -12,7 +12,7 @@ import (
 // allowed writes the user's list of programs.
 func (w *world) allowed(programs ...string) {
 	w.t.Helper()
-	w.write(w.home+"/.config/carrel/config.yaml", "programs:\n  allow: ["+strings.Join(programs, ", ")+"]\n")
+	w.write(w.home+"/.config/carrel/config.yaml", limaSettings+"programs:\n  allow: ["+strings.Join(programs, ", ")+"]\n")
 }
 
 // TestOnlyAllowedPrograms: what is not on the list does not start, whoever

@@ -59,7 +59,7 @@ func (w *world) counts(name string) {
 // TestProjectPause: one call stops every workspace of the project and what is started later,
 // and only a person ends that.
 func TestProjectPause(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.counts("n-run")
 		s := w.stays("named")

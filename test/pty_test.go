@@ -106,7 +106,7 @@ func (tm *terminal) send(keys string) {
 func (tm *terminal) expect(pattern string) string {
 	tm.t.Helper()
 	re := regexp.MustCompile(pattern)
-	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		text := tm.all()
 		if at := re.FindStringIndex(text[tm.mark:]); at != nil {
 			found := text[tm.mark+at[0] : tm.mark+at[1]]

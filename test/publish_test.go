@@ -112,7 +112,7 @@ func (w *world) closure(from string, names ...string) {
 // TestPublishedDevServer: a page of a Vite dev server inside opens outside and
 // reloads when a file changes, by the person or inside.
 func TestPublishedDevServer(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		from := agentPrograms(t)
 		n := newInternet(t)
 		w := n.world(p)
@@ -209,7 +209,7 @@ func frame(r *bufio.Reader) (string, error) {
 // TestPublishedServer: who reaches a published port, by which name, and what
 // becomes of it when the server inside starts again.
 func TestPublishedServer(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		n := newInternet(t)
 		w := n.world(p)
 		w.write(w.project+"/page", greeting)

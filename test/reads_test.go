@@ -69,7 +69,7 @@ func TestDeniedReadsRace(t *testing.T) {
 // TestReadsAsWithoutGlobs: programs see the same whether opens for reading are
 // trapped or not.
 func TestReadsAsWithoutGlobs(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("python3", "flock", "script")
 		w.outsideSh("echo fine > f; mkdir -p d/e; echo x > d/e/x; ln -s f l; ln -s nowhere dangling; ln -s loop loop; mkfifo fifo a b; printf '#!/bin/sh\necho ran $0\n' > s; chmod +x s; echo no > unreadable; chmod 0 unreadable")
@@ -98,7 +98,7 @@ var sameReads = program("reads/same_reads.py")
 // broker holds, and a name that is made outside while a command runs is denied
 // as well. Without the broker, what was there is a mask.
 func TestDeniedReadsAreNotLookedFor(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.outsideSh("mkdir d; echo SECRET > d/a.pem; mkdir shut; chmod 0 shut")
 		for history, want := range map[string]bool{"on": false, "off": true} {
@@ -155,7 +155,7 @@ func TestEnvironmentFilesAreMaskedAgain(t *testing.T) {
 				save(".env.local", "SECRET new\n")
 				save(".env.taken", "SECRET taken\n")
 			}
-			time.Sleep(1500 * time.Millisecond) // hidden within milliseconds on a quiet machine; nobody can see when
+			time.Sleep(1500 * time.Millisecond) // hidden within milliseconds on a quiet machine; no test can see when
 			save("go", "")
 			r := <-done
 			if strings.Contains(r.out, "SECRET") || !strings.Contains(r.out, "shown\nmine\nmore\nend") || strings.Contains(r.err, "was replaced outside") {
@@ -174,7 +174,7 @@ func TestEnvironmentFilesAreMaskedAgain(t *testing.T) {
 // TestDeniedReadsHostFacts: a file of procfs that shows the namespaces of who
 // opens it does not show the host's because somebody outside opens.
 func TestDeniedReadsHostFacts(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		const size = 7_654_321
 		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o644)
@@ -189,4 +189,31 @@ func TestDeniedReadsHostFacts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMasksHoldUntilTheEnd: a secret that an editor saves while a workspace waits for its
+// apps to end is hidden from those, as before.
+func TestMasksHoldUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.write(w.project+"/.env", "SECRET first\n")
+	s := w.stays("masks")
+	s.launch("reads", `trap 'touch asked' TERM; trap '' HUP; touch ready; until test -e go; do sleep 0.02; done; cat .env > seen 2>&1; touch done`)
+	eventually(t, "the app to run", func() bool { return exists(w.project + "/ready") })
+	stopped := make(chan result)
+	go func() { stopped <- w.plain(w.bin, "stop", "masks") }()
+	eventually(t, "it to be asked to end", func() bool { return exists(w.project + "/asked") })
+	save := func(name, content string) {
+		w.must(os.WriteFile(w.project+"/.saving", []byte(content), 0o644))
+		w.must(os.Rename(w.project+"/.saving", w.project+"/"+name))
+	}
+	save(".env", "SECRET again\n")
+	time.Sleep(time.Second) // hidden within milliseconds on a quiet machine; no test can see when
+	save("go", "")
+	if r := <-stopped; r.code != 0 || !exists(w.project+"/done") {
+		t.Errorf("stop: %s", r)
+	}
+	if got := w.read(w.project + "/seen"); got == "" || strings.Contains(got, "SECRET") {
+		t.Errorf("read while it ended: %q", got)
+	}
 }

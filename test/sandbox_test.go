@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,6 +149,30 @@ func TestSandboxWithBubblewrap(t *testing.T) {
 	}
 }
 
+// TestSandboxHidesWhatIsGone: a socket that was to be hidden, and has gone when bubblewrap is told
+// so, keeps no command from its start.
+func TestSandboxHidesWhatIsGone(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("making a setuid program takes root")
+	}
+	w := newWorld(t, ordinary(t))
+	l, err := net.Listen("unix", w.outside+"/gone.sock")
+	w.must(err)
+	defer l.Close()
+	withoutNamespaces(w) // whose bubblewrap is in the way of this one
+	script := w.base + "/bwrap.sh"
+	removing := "[ \"$1\" = --args ] && rm -f " + w.outside + "/gone.sock"
+	w.must(os.WriteFile(script, []byte("#!/bin/sh\n"+removing+"\nexec "+w.base+"/bwrap \"$@\"\n"), 0o755))
+	w.must(os.Chmod(script, 0o755))
+	w.must(os.Chmod(w.outside, 0o777))
+	w.wrap = refuseNamespaces("mount --bind " + script + " /usr/bin/bwrap")
+	r := w.carrel("sandbox", "--json", "--policy", w.policy("", "/=read"), "--", "true")
+	if r.code != 0 || !strings.Contains(r.err, `"engine":"bubblewrap"`) || exists(w.outside+"/gone.sock") {
+		t.Errorf("the socket is there: %v; %s", exists(w.outside+"/gone.sock"), r)
+	}
+}
+
 // TestSandboxReadsNothingElse: files that change or break carrel run are nothing
 // here, and neither is the environment.
 func TestSandboxReadsNothingElse(t *testing.T) {
@@ -202,7 +227,7 @@ func TestSandboxRoot(t *testing.T) {
 // TestSandboxFile: a single file that may be written, with the history and
 // without; nothing beside it changes, and it comes back.
 func TestSandboxFile(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for _, more := range []string{"", `"history": "on"`} {
 			w := newWorld(t, p)
 			file := w.write(w.outside+"/file", "first")
@@ -257,7 +282,7 @@ func TestSandboxProtectedRoot(t *testing.T) {
 // TestSandboxLinkedPattern: a link that a pattern denies hides what it leads to, with the
 // history and without.
 func TestSandboxLinkedPattern(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for _, more := range []string{"", `"history": "on"`} {
 			w := newWorld(t, p)
 			secret := w.write(w.project+"/real/file", "SECRET")
@@ -387,7 +412,7 @@ func TestSandboxNetwork(t *testing.T) {
 // TestSandboxSockets: a socket outside is reached where it is listed, and its
 // directory shows none of the others.
 func TestSandboxSockets(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		listed, other := w.project+"/listed.sock", w.project+"/other.sock"
 		w.listen("unix", listed)

@@ -3,9 +3,11 @@
 package e2e
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestProjectSecrets: files of secrets cannot be read at any depth of the project, what has
@@ -137,6 +139,30 @@ func TestMaskedStays(t *testing.T) {
 	}
 	if _, err := os.Lstat(w.project + "/.env"); err == nil {
 		t.Error("the canary: what was granted is still there")
+	}
+}
+
+// TestSecretsThatCome: a file of secrets that a program outside makes while a command runs is hidden, also
+// in a directory in which none was; what the command makes is its own.
+func TestSecretsThatCome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.write(w.project+"/src/deep/main.go", "package main\n")
+	cmd := w.command(w.bin, "run", "--", "bash", "-c",
+		"sleep 0.2; echo ready; read -r _; cat src/deep/.env.local; echo own >src/deep/.env.mine; sleep 0.2; cat src/deep/.env.mine")
+	in, err := cmd.StdinPipe()
+	w.must(err)
+	out, err := cmd.StdoutPipe()
+	w.must(err)
+	w.must(cmd.Start())
+	waitFor(t, out, "ready\n")
+	w.write(w.project+"/src/deep/.env.local", "TOKEN=hunter2\n")
+	time.Sleep(200 * time.Millisecond)
+	w.must(in.Close())
+	said, err := io.ReadAll(out)
+	w.must(err)
+	if err := cmd.Wait(); err != nil || string(said) != "own\n" {
+		t.Errorf("%v: %q", err, said)
 	}
 }
 

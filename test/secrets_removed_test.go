@@ -13,7 +13,7 @@ import (
 func TestRemoveWithSecrets(t *testing.T) {
 	for _, more := range [][]string{nil, {"--secrets", "strict"}, {"--deny", "**/*.none"}} {
 		t.Run(strings.Join(more, " "), func(t *testing.T) {
-			eachPerson(t, func(t *testing.T, p person) {
+			asUser(t, func(t *testing.T, p person) {
 				w := newWorld(t, p)
 				w.outsideSh(`
 					mkdir -p packages/api/src other; echo 'KEY=se''cret-1' > packages/api/.env; echo x > packages/api/src/x

@@ -49,7 +49,7 @@ var asOwner = map[string]bool{"in a directory without permissions": true, "witho
 // whatever name, place or call; the run's result names it, and --read of that name shows it.
 func TestVariantsOfSecrets(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
-		w, all, prelude := newWorld(t, p), sample(p, variants(t, "secrets.bash")), program("variants/secrets_prelude.bash")
+		w, all, prelude := newWorld(t, p), sample(t, p, variants(t, "secrets.bash")), program("variants/secrets_prelude.bash")
 		w.litter = true
 		w.write(w.home+"/.gitconfig", "[user]\n\tname = Carla Desk\n\temail = carla@example.com\n")
 		var told api.Result

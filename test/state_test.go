@@ -16,6 +16,7 @@ import (
 // TestStateIsOrdinary: du, tar and rm of an ordinary user go through all that runs leave
 // in the state directory, and doctor leaves nothing there but its answers.
 func TestStateIsOrdinary(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.mkdir(w.home+"/.npm/_cacache", 0o755)
 	state := w.home + "/.local/state/carrel"
@@ -52,6 +53,7 @@ func TestStateIsOrdinary(t *testing.T) {
 // agent runs: not after the end, not where another run of the project still uses it, and
 // not for ever after a kill.
 func TestTokensGoWithTheRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.mkdir(w.home+"/bin", 0o755)
 	w.script(w.home+"/bin/claude", "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n")

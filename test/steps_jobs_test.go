@@ -34,7 +34,7 @@ func byLabel(list []toldStep, label string) (out []toldStep) {
 	return out
 }
 
-// paths of a step, in the project.
+// pathsOf gives the paths of a step, in the project.
 func (w *world) pathsOf(step uint64) (out []string) {
 	w.t.Helper()
 	for _, line := range strings.Split(w.fine("show", strconv.FormatUint(step, 10)), "\n") {
@@ -58,7 +58,7 @@ var background = []struct{ name, start, label string }{
 // TestJobs: what a step has left running has a step of its own, and either is
 // taken back without the other.
 func TestJobs(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for _, way := range background {
 			t.Run(way.name, func(t *testing.T) {
 				t.Parallel()
@@ -346,9 +346,10 @@ func TestJobsKeepWriting(t *testing.T) {
 func TestNamesOfJobs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordinary(t))
-	w.write(w.project+"/server.sh", "until test -e /tmp/go; do sleep 0.02; done; echo > $1; sleep 60")
+	w.write(w.project+"/server.sh", "echo > /tmp/up.$1; until test -e /tmp/go; do sleep 0.02; done; echo > $1; sleep 60")
 	w.sh(inSteps + `m begin
-(exec -a $'evil\e[31m\n\xff\t' bash server.sh 1) & (exec -a '' bash server.sh 2) & bash server.sh 3 $(seq 100000 110000) & m end
+(exec -a $'evil\e[31m\n\xff\t' bash server.sh 1) & (exec -a '' bash server.sh 2) & bash server.sh 3 $(seq 100000 110000) &
+for i in 1 2 3; do until test -e /tmp/up.$i; do sleep 0.02; done; done; m end
 touch /tmp/go; for i in 1 2 3; do until test -e $i; do sleep 0.02; done; done; kill $(jobs -p)`)
 	var told []string
 	for _, s := range w.steps() {

@@ -74,7 +74,7 @@ func states(pid int) map[string]byte {
 
 // TestPauseResumeStop: a run is seen from another terminal, and held.
 func TestPauseResumeStop(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		cmd, one := w.desk("--", "sh", "-c", "sleep 2001 & sleep 2002 & sleep 0.2; kill -STOP $!; wait")
 		if one.State != "running" || one.Project != w.project || one.Argv[0] != "sh" {

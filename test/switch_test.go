@@ -78,7 +78,7 @@ func attackUnder(args []string) (string, error) {
 // TestHistoryThatCannotBe: where changes cannot be stopped, a run is refused
 // with what would be right, and --history off starts it.
 func TestHistoryThatCannotBe(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		for kind, want := range map[string][]string{
 			"listener": {"listens to system calls already", "start carrel outside of that program", "--history off"},
 			"old":      {"WAIT_KILLABLE_RECV", "Linux 5.19", "--history off"},
@@ -122,7 +122,7 @@ func TestHistoryInsideAWorkspace(t *testing.T) {
 
 // TestHistorySwitch: who may turn it off, and what a run says of it.
 func TestHistorySwitch(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		const script = `mkdir .vscode 2>/dev/null && echo MADE; echo x >file; true`
 		for _, row := range []struct {
 			name, user, project, ceiling string

@@ -13,7 +13,7 @@ import (
 // TestRefusalsAreTold: what the kernel refuses by itself is told like what carrel refuses:
 // secrets that cannot be read, and a network that is not there.
 func TestRefusalsAreTold(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("curl")
 		w.outsideSh("echo KEY=1 > .env; mkdir -p a/b; echo KEY=2 > a/b/.env; echo KEY= > .env.example")

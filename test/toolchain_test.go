@@ -14,7 +14,7 @@ var fakeDevbox = program("toolchain/fake_devbox.bash")
 // TestToolchain: agents and host commands are in the project's environment, which is made
 // inside the walls and once for what describes it; their words are read by no shell.
 func TestToolchain(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.hostCommands("- hx\n- {name: tac, toolchain: 'off'}\ntoolchain: auto\n")
 		w.script(w.home+"/tools/devbox", fakeDevbox)

@@ -10,7 +10,7 @@ import (
 
 // TestGitWork: the daily commands, with the identity of the person outside.
 func TestGitWork(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.repository()
 		steps := []struct{ name, script, want string }{
@@ -147,7 +147,7 @@ func TestGitConfigIsFiltered(t *testing.T) {
 
 // TestSSHConfig: the filtered configuration answers, keys are not there.
 func TestSSHConfig(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("ssh")
 		w.write(w.home+"/.ssh/config", "Host desk\n\tHostName desk.example.com\n\tPort 2222\n\tUser carla\n\tIdentityFile ~/.ssh/id_desk\n\tProxyCommand /tmp/proxy %h\n\tLocalCommand touch /tmp/x\n\tPermitLocalCommand yes\n")

@@ -46,7 +46,7 @@ func (w *world) npmPackage(path string) {
 }
 
 func TestNode(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("node", "npm")
 		w.write(w.project+"/hello.js", "const os = require('os'); console.log('hello', os.userInfo().uid, os.homedir() === process.env.HOME, os.cpus().length > 0)\n")
@@ -101,7 +101,7 @@ func (w *world) wheel(dir string) string {
 }
 
 func TestPython(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("python3")
 		if out := w.sh(`python3 -c 'import tempfile, multiprocessing as m, socket, sqlite3, ssl; tempfile.mkstemp(); m.Lock(); socket.socketpair(); sqlite3.connect("x.db").execute("create table t(a)"); print("fine")'`); out != "fine\n" {
@@ -251,7 +251,7 @@ func TestSystemFiles(t *testing.T) {
 
 // TestNames: an open network resolves what the host resolves.
 func TestNames(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		name := "localhost"
 		if hosts, err := os.ReadFile("/etc/hosts"); err == nil {
@@ -270,7 +270,7 @@ func TestNames(t *testing.T) {
 
 // TestLocalNetwork: servers and clients on a loopback of the workspace's own.
 func TestLocalNetwork(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("python3", "curl")
 		w.write(w.project+"/index.html", "served")

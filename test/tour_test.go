@@ -63,6 +63,9 @@ func tourist(t *testing.T) *world {
 	w.installAgents()
 	w.setenv("PATH", w.base+"/bin:"+w.home+"/.npm-global/bin:/usr/local/bin:/usr/bin:/bin")
 	w.litter = true // of Claude Code
+	// A commit's directory of objects depends on its time: one that is there already counts as nothing added.
+	w.setenv("GIT_AUTHOR_DATE", "2026-01-02T03:04:05Z")
+	w.setenv("GIT_COMMITTER_DATE", "2026-01-02T03:04:05Z")
 	w.write(w.home+"/.gitconfig", "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n")
 	w.write(w.home+"/.ssh/id_ed25519", "a private key\n")
 	w.write(w.project+"/Makefile", "all:\n\t@echo built\n")

@@ -13,7 +13,7 @@ import (
 // program put a file of its own in the place of theirs. What the steps say of the mode of
 // another file is still known after that.
 func TestUndoAfterOneThatCameToNothing(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.write(w.project+"/moves", "long enough")
 		mode := w.write(w.project+"/mode", "x")
@@ -44,7 +44,7 @@ func TestUndoAfterOneThatCameToNothing(t *testing.T) {
 // changes nothing, or the time of a directory. It is the newest one all the same: a redo takes
 // that back, and no older one.
 func TestRedoOfUndoThatFoundNothing(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		older := w.write(w.project+"/older", "one")
 		w.sh("echo two > older")
@@ -111,7 +111,7 @@ func TestUndoPathInRenamedDirectory(t *testing.T) {
 // many. That is one undo to who asks for it, and one redo makes all of it again, or two where two
 // steps were taken back of which one was there no more.
 func TestRedoOfUndoInParts(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		one, other := w.write(w.project+"/one", "one"), w.write(w.project+"/other", "other")
 		w.sh("echo new > one; echo new > other")
@@ -142,7 +142,7 @@ func TestRedoOfUndoInParts(t *testing.T) {
 // TestRedoOfUndoOfAPathThatFoundNothing: the same of an undo of one path, by which its step
 // does not count as taken back.
 func TestRedoOfUndoOfAPathThatFoundNothing(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		one := w.write(w.project+"/one", "old")
 		w.write(w.project+"/two", "old")
@@ -164,7 +164,7 @@ func TestRedoOfUndoOfAPathThatFoundNothing(t *testing.T) {
 // a second name. An undo has a way to it, by the link in the store: what it changes there is
 // told by the name that the file has.
 func TestUndoTellsOfAFileThatHasAnotherName(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		file := w.write(w.project+"/file", "content")
 		w.must(os.Chmod(file, 0o640))

@@ -3,13 +3,16 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // person is who runs a scenario.
@@ -21,8 +24,11 @@ type person struct {
 // plainUID is an ordinary user that no user database knows.
 const plainUID = 4242
 
-// namedUser is made for tests that need an entry in the user database.
-const namedUser = "carrel-e2e"
+// namedUser is made for tests that need an entry in the user database. Tests that run at
+// the same time have others.
+var namedUser = namedPrefix + strconv.Itoa(os.Getpid())
+
+const namedPrefix = "carrel-e2e-"
 
 // people are who the scenarios run as: root and an ordinary user when the
 // tests run as root, else whoever runs them.
@@ -54,7 +60,31 @@ func eachPerson(t *testing.T, scenario func(t *testing.T, p person)) {
 // eachPersonAlone runs a scenario for everybody, and beside no other test: it uses up
 // what all share, looks at what others leave for a moment, or has a clock of few seconds.
 func eachPersonAlone(t *testing.T, scenario func(t *testing.T, p person)) {
-	for _, p := range people() {
+	list := people()
+	if inBoxes(t) && !allInBoxes && !soaking {
+		list = []person{ordinary(t)}
+	}
+	runAs(t, list, scenario)
+}
+
+// asUser runs a scenario that depends on no privilege as most people start it, beside other
+// parallel tests. In the soak root tries it too.
+func asUser(t *testing.T, scenario func(t *testing.T, p person)) {
+	t.Parallel()
+	asUserAlone(t, scenario)
+}
+
+// asUserAlone is asUser beside no other test, as eachPersonAlone is eachPerson.
+func asUserAlone(t *testing.T, scenario func(t *testing.T, p person)) {
+	if soaking {
+		eachPersonAlone(t, scenario)
+		return
+	}
+	runAs(t, []person{ordinary(t)}, scenario)
+}
+
+func runAs(t *testing.T, list []person, scenario func(t *testing.T, p person)) {
+	for _, p := range list {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			scenario(t, p)
@@ -90,7 +120,7 @@ func namedPerson(t *testing.T) (person, string) {
 			}
 			return
 		}
-		_ = exec.Command("userdel", "--remove", namedUser).Run() // of a run that was killed
+		removeOldUsers()
 		if _, named.err = exec.Command("useradd", "--create-home", "--shell", "/bin/bash", "--comment", "Carla Desk", namedUser).CombinedOutput(); named.err != nil {
 			return
 		}
@@ -109,8 +139,48 @@ func namedPerson(t *testing.T) (person, string) {
 	return named.p, named.home
 }
 
-func removeNamedUser() {
-	if named.made {
-		_ = exec.Command("userdel", "--remove", namedUser).Run()
+func removeNamedUser() error {
+	if !named.made {
+		return nil
+	}
+	return removeUser(namedUser, named.p.uid)
+}
+
+// removeUser ends what still runs as a user that tests have made, as podman's pause process
+// does where podman could not end it, and removes the user.
+func removeUser(name string, uid int) error {
+	end := time.Now().Add(5 * time.Second)
+	for left := 1; left > 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		left = 0
+		entries, _ := os.ReadDir("/proc")
+		for _, e := range entries {
+			pid, err := strconv.Atoi(e.Name())
+			var st syscall.Stat_t
+			if err == nil && syscall.Stat("/proc/"+e.Name(), &st) == nil && int(st.Uid) == uid {
+				left++
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
+	if out, err := exec.Command("userdel", "--remove", name).CombinedOutput(); err != nil && !strings.Contains(string(out), "mail spool") {
+		return fmt.Errorf("removing the user %s: %w: %s", name, err, out)
+	}
+	return nil
+}
+
+// removeOldUsers removes those of runs that were killed.
+func removeOldUsers() {
+	data, _ := os.ReadFile("/etc/passwd")
+	for line := range strings.Lines(string(data)) {
+		name, rest, _ := strings.Cut(line, ":")
+		number, ours := strings.CutPrefix(name, namedPrefix)
+		fields := strings.Split(rest, ":")
+		pid, err := strconv.Atoi(number)
+		if !ours || err != nil || len(fields) < 2 || syscall.Kill(pid, 0) == nil {
+			continue
+		}
+		if uid, err := strconv.Atoi(fields[1]); err == nil && uid != 0 {
+			_ = removeUser(name, uid)
+		}
 	}
 }

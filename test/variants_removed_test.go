@@ -3,8 +3,12 @@
 package e2e
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,12 +35,37 @@ func (r removals) script(part func(variant) string) string {
 
 // trees gives of every variant what is in its directory: types, modes, links and, if wanted, contents.
 func (r removals) trees(contents bool) []string {
-	look := `find . -printf '%y %m %p %l\n' | sort`
-	if contents {
-		look += `; find . -type f -print0 | sort -z | xargs -0r md5sum`
+	r.w.t.Helper()
+	all := make([]string, len(r.all))
+	for i := range all {
+		var b strings.Builder
+		root := fmt.Sprintf("%s/%d", r.dir, i)
+		r.w.must(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "%v .%s", info.Mode(), strings.TrimPrefix(path, root))
+			switch {
+			case d.Type() == fs.ModeSymlink:
+				to, err := os.Readlink(path)
+				fmt.Fprintf(&b, " -> %q, %v", to, err)
+			case contents && d.Type().IsRegular():
+				data, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(&b, " %x", sha256.Sum256(data))
+			}
+			b.WriteString("\n")
+			return nil
+		}))
+		all[i] = b.String()
 	}
-	look = fmt.Sprintf(`cd %s; for i in $(seq 0 %d); do (cd $i; `, r.dir, len(r.all)-1) + look + `); printf '\001'; done`
-	return strings.Split(r.w.outsideSh(look), "\001")[:len(r.all)]
+	return all
 }
 
 // older leaves out of trees the objects that git has made since: an undo leaves them in a
@@ -98,17 +127,19 @@ func TestVariantsOfRemovals(t *testing.T) {
 		w := newWorld(t, p)
 		w.litter = true
 		w.need("git", "rsync", "node", "hg", "perl", "python3")
-		w.write(w.home+"/.gitconfig", "[user]\n\tname = Carla Desk\n\temail = carla@example.com\n[init]\n\tdefaultBranch = main\n")
+		w.write(w.home+"/.gitconfig", "[user]\n\tname = Carla Desk\n\temail = carla@example.com\n[init]\n\tdefaultBranch = main\n"+
+			"[maintenance]\n\tauto = false\n")
 		w.write(w.project+"/template/hooks/update.sample", "#!/bin/sh\n")
 		w.write(w.project+"/template/info/exclude", "")
-		all := sample(p, variants(t, "removed.bash"))
+		all := sample(t, p, variants(t, "removed.bash"))
 		build := exec.Command("go", "build", "-o", w.project+"/removeall", "testdata/programs/variants/removeall.go")
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		setup := func(v variant) string {
-			return "git init -q; repo vendor; git add vendor; git commit -qm vendor\n" + v.setup
-		}
+		first := w.outside + "/first"
+		w.outsideSh("mkdir " + first + "; cd " + first + "\n" + program("variants/removed_prelude.bash") +
+			"git init -q; repo vendor; git add vendor; git commit -qm vendor\n")
+		setup := func(v variant) string { return "cp -a " + first + "/. .\n" + v.setup }
 		make := func(v variant) string { return v.inside }
 		remove := func(v variant) string { return v.removed }
 		free, behind := removals{w, all, w.outside + "/free"}, removals{w, all, w.project}

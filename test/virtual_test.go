@@ -108,7 +108,7 @@ func TestSound(t *testing.T) {
 // TestSoundRings: without a sound server the person's terminal is rung, and without a
 // terminal the answer is no.
 func TestSoundRings(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
+	asUser(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		if r := w.run("--", "afplay", "/System/Library/Sounds/Ping.aiff"); r.code != 1 || !strings.Contains(r.err, "there is no terminal to ring") || strings.Contains(r.err+r.out, "\a") {
 			t.Errorf("without a terminal: %s", r)

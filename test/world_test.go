@@ -35,9 +35,11 @@ type world struct {
 	bin      string // the program, which no other living world has
 	programs string // what its directory of programs was like at first
 	env      []string
-	litter   bool            // the scenario itself changes home while it runs
-	at       *place          // where its programs run; nil for the machine's own network
-	wrap     func(*exec.Cmd) // changes how the program is started; nil: not at all
+	litter   bool                          // the scenario itself changes home while it runs
+	at       *place                        // where its programs run; nil for the machine's own network
+	wrap     func(*exec.Cmd)               // changes how the program is started; nil: not at all
+	reword   func(words []string) []string // changes the words of a run; nil: not at all
+	wrapsAll bool                          // wrap is for each program that the person starts
 	gone     bool
 }
 
@@ -45,6 +47,15 @@ var worldCount atomic.Int64
 
 // newWorld makes a place and, at the end of the test, looks for what was left.
 func newWorld(t *testing.T, p person) *world {
+	t.Helper()
+	if inBoxes(t) {
+		return boxed(t, p)
+	}
+	return bareWorld(t, p)
+}
+
+// bareWorld makes one without containers.
+func bareWorld(t *testing.T, p person) *world {
 	t.Helper()
 	base := filepath.Join(built.base, "w"+strconv.FormatInt(worldCount.Add(1), 10))
 	w := &world{t: t, who: p, base: base, home: base + "/home", project: base + "/home/src/desk",
@@ -99,7 +110,13 @@ func (w *world) write(path, content string) string {
 // script makes an executable file of the person's own.
 func (w *world) script(path, content string) string {
 	w.t.Helper()
-	w.write(path, content)
+	// A process that is forked meanwhile for another test would have the file open for
+	// writing, and a start of the script would fail with ETXTBSY.
+	func() {
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+		w.write(path, content)
+	}()
 	w.must(os.Chmod(path, 0o755))
 	return path
 }
@@ -155,7 +172,7 @@ func (w *world) command(name string, args ...string) *exec.Cmd {
 	cmd.Path, cmd.Err = w.find(name), nil
 	cmd.Dir, cmd.Env = w.project, w.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.who.credential(), Setsid: true}
-	if w.wrap != nil && name == w.bin {
+	if w.wrap != nil && (w.wrapsAll || name == w.bin) {
 		w.wrap(cmd)
 	}
 	cmd.WaitDelay = 5 * time.Second
@@ -243,7 +260,11 @@ func (w *world) carrel(args ...string) result {
 // run is carrel run with flags, then the command after "--".
 func (w *world) run(args ...string) result {
 	w.t.Helper()
-	return w.carrel(append([]string{"run"}, args...)...)
+	words := append([]string{"run"}, args...)
+	if w.reword != nil {
+		words = w.reword(words)
+	}
+	return w.carrel(words...)
 }
 
 // sh runs a shell script behind the walls and wants it to succeed.

@@ -1,19 +1,18 @@
 //go:build linux
 
-// Command difftool does random file operations and prints what each gave, so
-// that two runs with the same seed in two places can be compared line by line:
-// one on a bare directory, one behind walls.
+// Command difftool does random file operations and prints what each gave. So two runs with the
+// same seed in two places can be compared line by line: one on a bare directory, one behind
+// walls.
 //
 //	difftool run -dir DIR -seed N -ops N -procs P -threads T
 //	difftool tree DIR     what is there, with metadata
 //	difftool race DIR SECONDS [FORBIDDEN...]
 //	difftool posix DIR    single promises of a file system, in a new directory
 //
-// A worker is one thread of one process. Each has a place of its own, where it
-// works at the same time as all others, and all share one place, where they
-// take turns in a fixed order; so the result of every operation depends on the
-// seed alone. Workers of one process have working directories and umasks of
-// their own. What differs from run to run (times, inode and descriptor numbers,
+// A worker is one thread of one process. Each has a place of its own, where it works at the same
+// time as all others. All share one place, where they take turns in a fixed order; so the result
+// of every operation depends on the seed alone. Workers of one process have working directories
+// and umasks of their own. What differs from run to run (times, inode and descriptor numbers,
 // the order of directory entries) is never printed.
 //
 // Set-user-id bits, device nodes and other people's ids are left out: walls

@@ -1,5 +1,5 @@
-// Package fakemodel plays a language model on loopback, so that real agent
-// command line programs can be tested without a network and always do the same.
+// Package fakemodel plays a language model on loopback. So real agent command line programs can
+// be tested without a network and always do the same.
 //
 // A script is a list of turns. Each request of an agent's main loop (it carries
 // tools) is answered with the next turn: a call of one of the agent's own

@@ -117,3 +117,33 @@ func TestToolErrorsAreResults(t *testing.T) {
 		t.Errorf("an unknown method: %s", got)
 	}
 }
+
+// TestToolsThatAreNotThereYet: the model waits for a server of MCP where the client offers that, and
+// neither the script nor its results tell of it.
+func TestToolsThatAreNotThereYet(t *testing.T) {
+	s, err := Start([]Turn{{Tool: "mcp__carrel__Bash"}, {Text: "all done"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	request := func(tool, more string) string {
+		return `{"stream":true,"tools":[{"name":"WaitForMcpServers"}` + tool + `],"messages":[{"content":"go"}` + more + `]}`
+	}
+	const (
+		there  = `,{"name":"mcp__carrel__Bash"}`
+		waited = `,{"content":[{"type":"tool_result","tool_use_id":"toolu_0","content":"connected"}]}`
+		ran    = waited + `,{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"it ran"}]}`
+	)
+	for _, c := range []struct{ request, want string }{
+		{request("", ""), "WaitForMcpServers"},
+		{request(there, waited), "mcp__carrel__Bash"},
+		{request(there, ran), "all done"},
+	} {
+		if got := post(t, s, "/v1/messages", c.request); !strings.Contains(got, c.want) {
+			t.Errorf("%s is answered with %s, want %s", c.request, got, c.want)
+		}
+	}
+	if got := s.Results(); !slices.Equal(got, []string{"it ran"}) {
+		t.Errorf("results %q", got)
+	}
+}
