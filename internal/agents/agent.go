@@ -54,6 +54,10 @@ type Agent struct {
 	// ends with "=" is joined with the prompt. nil: it has no such way, or none
 	// that is known.
 	Headless []string
+
+	// Prompted is the same for a prompt that a conversation at a terminal begins with; see
+	// [Agent.PromptedArgv].
+	Prompted []string
 }
 
 // Resume is where an agent keeps transcripts, whose names end with the id of the

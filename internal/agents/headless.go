@@ -24,10 +24,26 @@ func (a Agent) HeadlessArgv(prompt string) ([]string, error) {
 	if len(a.Headless) == 0 {
 		return nil, fmt.Errorf("%s: no way is known to give it a prompt without a terminal", a.Title)
 	}
+	return a.argvWith(a.Headless, prompt)
+}
+
+// PromptedArgv returns the command that begins a conversation at a terminal with a prompt, or
+// without one where it is empty. The prompt is as with [Agent.HeadlessArgv].
+func (a Agent) PromptedArgv(prompt string) ([]string, error) {
+	switch {
+	case prompt == "":
+		return []string{a.Executables[0]}, nil
+	case len(a.Prompted) == 0:
+		return nil, fmt.Errorf("%s: no way is known to give it a prompt at its start\nhint: start it without one and send it the prompt", a.Title)
+	}
+	return a.argvWith(a.Prompted, prompt)
+}
+
+func (a Agent) argvWith(words []string, prompt string) ([]string, error) {
 	if err := checkPrompt(prompt); err != nil {
 		return nil, err
 	}
-	argv := append([]string{a.Executables[0]}, a.Headless...)
+	argv := append([]string{a.Executables[0]}, words...)
 	last := len(argv) - 1
 	switch {
 	case strings.HasSuffix(argv[last], "="):

@@ -97,6 +97,7 @@ func claude() Agent {
 		},
 		SettingsFlag: "--settings",
 		Headless:     []string{"-p", "--"},
+		Prompted:     []string{"--"},
 	}
 }
 
@@ -137,6 +138,7 @@ func codex() Agent {
 		SandboxOff: Off{Flags: []string{"-c", `sandbox_mode="danger-full-access"`}},
 		PromptsOff: Off{Flags: []string{"-c", `approval_policy="never"`}},
 		Headless:   []string{"exec", "--skip-git-repo-check", "--"},
+		Prompted:   []string{"--"},
 	}
 }
 
@@ -193,6 +195,7 @@ func gemini() Agent {
 			// with status 55 (tried). What the folder may make it do is inside.
 			Env: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
 		},
+		Prompted: []string{"--prompt-interactive="},
 		Headless: []string{"--prompt="}, // -p takes no word that begins with "-"
 	}
 }
@@ -242,6 +245,7 @@ func opencode() Agent {
 		Hosts:      providerHosts("opencode.ai:443", "api.opencode.ai:443", "models.opencode.ai:443", "models.dev:443"),
 		PromptsOff: Off{Env: map[string]string{"OPENCODE_PERMISSION": `{"*":"allow"}`}},
 		Headless:   []string{"run", "--"},
+		Prompted:   []string{"--prompt="},
 	}
 }
 

@@ -43,6 +43,10 @@ const (
 	// OpTerms says what the process with which a workspace ends wants to be asked about,
 	// and how much of its history is kept; only that process may.
 	OpTerms = "terms"
+
+	// OpAgentState says for the agent of a workspace how it stands, with Mode: one of
+	// [TaskWorking], [TaskWaiting] and [TaskDone], or "clear".
+	OpAgentState = "agent-state"
 )
 
 // Request is one line to a supervisor; each connection carries one.
@@ -115,6 +119,8 @@ type WorkspaceStatus struct {
 	Ceiling   *Ceiling    `json:"ceiling,omitempty"` // that it was started under; nil for none
 
 	ProjectPaused *ProjectPause `json:"project_paused,omitempty"` // nil where the project is not
+
+	AgentState string `json:"agent_state,omitempty"` // what the agent in it says of itself, see [OpAgentState]
 
 	// Of a named workspace.
 	Purpose string    `json:"purpose,omitempty"`
@@ -249,6 +255,7 @@ const (
 	EventLog          = "read_app_log"
 	EventInput        = "terminal_input" // sizes only
 	EventControl      = "control"
+	EventAgentState   = "agent_state" // what the agent in it says of itself
 	EventBlocked      = "control_blocked"
 	EventSetup        = "setup"
 	EventCredential   = "credential_used" // of the person's; for what, and which key

@@ -17,6 +17,19 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string][]byte{"base64": []byte(t)})
 }
 
+// UnmarshalJSON reads both forms.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, (*string)(t))
+	}
+	var raw struct {
+		Base64 []byte `json:"base64"`
+	}
+	err := json.Unmarshal(data, &raw)
+	*t = Text(raw.Base64)
+	return err
+}
+
 // IsolationText says what keeps the programs of a workspace from this machine.
 func IsolationText(isolation, backend string) string {
 	if isolation == "none" {

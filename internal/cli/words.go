@@ -20,6 +20,7 @@ var groups = []struct{ title, commands string }{
 	{"Network", "net links connect"},
 	{"Workspaces", `start list ps status exec launch terminal attach apps wait kill logs events
 		control pause resume stop rm cleanup revoke manifest artifacts`},
+	{"Several agents", "task"},
 	{"Desktop", "desktop"},
 	{"Containers and machines", "container install-dev lima vm"},
 	{"For programs", "agent hooks mcp stdio sandbox"},

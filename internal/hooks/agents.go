@@ -42,6 +42,7 @@ var known = []agent{
 		files: []source{{"settings.json", formatJSON}},
 		events: []moment{
 			{"PreToolUse", verbBegin}, {"PostToolUse", verbEnd}, {"PostToolUseFailure", verbEnd}, {"Stop", verbEnd},
+			{"UserPromptSubmit", verbNote}, {"Notification", verbNote},
 		},
 		second: 1,
 	},
@@ -58,8 +59,10 @@ var known = []agent{
 		// Gemini CLI 0.61.0. It counts in milliseconds. AfterAgent ends the step of
 		// a call after which AfterTool did not come.
 		name: "gemini", title: "Gemini CLI", directory: ".gemini",
-		files:  []source{{"settings.json", formatJSON}},
-		events: []moment{{"BeforeTool", verbBegin}, {"AfterTool", verbEnd}, {"AfterAgent", verbEnd}},
+		files: []source{{"settings.json", formatJSON}},
+		events: []moment{
+			{"BeforeTool", verbBegin}, {"AfterTool", verbEnd}, {"AfterAgent", verbEnd}, {"BeforeAgent", verbNote}, {"Notification", verbNote},
+		},
 		second: 1000,
 	},
 }
@@ -92,10 +95,11 @@ func (a *agent) dir(home string, getenv func(string) string) (dir string, elsewh
 	return usual, false
 }
 
-// The two ends of a step, as words of `carrel step`.
+// What a hook marks, as words of `carrel step`.
 const (
 	verbBegin = "begin"
 	verbEnd   = "end"
+	verbNote  = "note" // neither: it says how the agent stands
 )
 
 // hookTimeout is how long an agent waits for an entry, in seconds.
@@ -143,7 +147,7 @@ func verbOf(command, program string) string {
 			return ""
 		}
 	}
-	if words[0] != verbBegin && words[0] != verbEnd {
+	if words[0] != verbBegin && words[0] != verbEnd && words[0] != verbNote {
 		return ""
 	}
 	return words[0]

@@ -35,6 +35,7 @@ const (
 	OpOpen      = "open"       // a link
 	OpStepBegin = "step-begin" // a step of the history begins here
 	OpStepEnd   = "step-end"   // and ends here
+	OpStepNote  = "step-note"  // neither: the agent says how it stands
 	OpStop      = "stop"       // the workspace, one that stays
 	OpControl   = "control"    // of it: only less
 	OpClipTypes = "clip-types" // the formats in which something was copied
@@ -166,16 +167,12 @@ type Mark struct {
 	Label string `json:"label,omitempty"` // what it is, where one begins
 	ID    string `json:"id,omitempty"`    // joins an end to its beginning
 	All   bool   `json:"all,omitempty"`   // ends whatever is open
+	State string `json:"state,omitempty"` // how the agent stands: working, waiting or done; "" where that is not said
 }
 
-// Step marks the beginning or the end of a step of the history.
-func Step(begin bool, m Mark) error {
-	op := OpStepEnd
-	if begin {
-		op = OpStepBegin
-	}
-	return tell(Request{Operation: op, Step: m})
-}
+// Step marks the beginning or the end of a step of the history, or says how the agent stands: op
+// is one of OpStepBegin, OpStepEnd and OpStepNote.
+func Step(op string, m Mark) error { return tell(Request{Operation: op, Step: m}) }
 
 // Stop ends the workspace that this process is in, which is one that stays.
 func Stop() error { return tell(Request{Operation: OpStop}) }

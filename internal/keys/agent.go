@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/hostprogram"
 	"carrel/internal/policy"
 
 	"golang.org/x/crypto/ssh"
@@ -210,7 +211,7 @@ func (a *SSHAgent) upstream(ctx context.Context, do func(agent.ExtendedAgent) er
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	_ = conn.SetDeadline(time.Now().Add(programTime))
+	_ = conn.SetDeadline(time.Now().Add(hostprogram.Limit))
 	return do(agent.NewClient(conn))
 }
 

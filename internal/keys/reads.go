@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"carrel/internal/hostprogram"
 )
 
 // maxGitConfig bounds what git says of its configuration, in bytes.
@@ -16,7 +18,7 @@ const maxGitConfig = 1 << 20
 // yet, and the helpers. Whoever can change one of these chooses what runs. A helper that
 // could be something else than it seems is an error, beside what was read before it.
 func (p *Program) GitReads(ctx context.Context, home, host string) ([]string, error) {
-	out, _, err := p.run(ctx, nil, maxGitConfig, "config", "--null", "--list", "--show-origin", "--includes")
+	out, _, err := p.Run(ctx, nil, maxGitConfig, "config", "--null", "--list", "--show-origin", "--includes")
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +170,7 @@ func helperPlaces(text, config string) (places []string, plain bool) {
 
 // inPath is where a program would be.
 func inPath(name string) (places []string) {
-	for _, dir := range programDirs {
+	for _, dir := range hostprogram.Dirs() {
 		places = append(places, dir+"/"+name)
 	}
 	return places

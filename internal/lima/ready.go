@@ -17,7 +17,8 @@ import (
 // readyScript readies a machine for a command, as root there: one call, as each one takes a
 // moment. Its arguments are the network, the digest of the relay and the number of the user for
 // commands; its input is the relay. What the template promises is asked of the machine itself:
-// limactl calls it running also where a script of the template has failed.
+// limactl calls it running also where a script of the template has failed. The relay appears whole or
+// not at all: a call that was broken off goes on in the machine, beside the next one.
 const readyScript = waitScript + `set -u
 [ "$(id -u ` + Agent + `) $(id -G ` + Agent + `)" = "$3 $3" ] || exit 42
 if sudo -n -u ` + Agent + ` -- sudo -n true 2>/dev/null; then exit 43; fi
@@ -27,7 +28,11 @@ fi
 pkill -KILL -u ` + Agent + `
 [ $? -le 1 ] || exit 45
 echo "$2  ` + relayPath + `" | sha256sum --status -c 2>/dev/null && exit
-install -d -m 755 "${0%/*}" && install -m 755 /dev/stdin ` + relayPath + ` || exit 46
+new=` + relayPath + `.$$
+install -d -m 755 "${0%/*}" && install -m 755 /dev/stdin "$new" && echo "$2  $new" | sha256sum --status -c && mv -f "$new" ` + relayPath + ` || {
+	rm -f "$new"
+	exit 46
+}
 `
 
 // waitScript waits until the template's script has done its work.

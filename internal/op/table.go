@@ -169,6 +169,12 @@ var operations = []Operation{
 	{"read a terminal", Looks, Observes, false, "terminal read", "terminal_read", ""},
 	{"type into a terminal", Changes, WhenActive, false, "terminal send, attach", "terminal_input", ""},
 	{"read events", Looks, Observes, false, "events", "events", ""},
+	{"begin a task", Changes, OrDryRun, false, "task new, task open", "", ""},
+	{"look at tasks", Looks, Observes, false, "task list, task status, task diff, task capture, task wait", "", ""},
+	{"talk to a task's agent", Changes, WhenActive, false, "task send, task run", "", ""},
+	{"rename a task", Changes, WhenActive, false, "task rename", "", ""},
+	{"merge a task", Changes, WhenActive, true, "task merge, task review", "", ""},
+	{"drop a task", Changes, WhenActive, true, "task drop", "", ""},
 	{"reach a port inside", Changes, WhenActive, false, "connect, links", "", ""},
 
 	// The hidden desktop.

@@ -96,10 +96,13 @@ func NoSuch(what, prefix, list string, err error) error {
 func End(ctx context.Context, e supervisor.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
-	if _, err := e.Call(ctx, api.Request{Op: api.OpStop}); err != nil && e.Alive() {
-		return err
+	_, said := e.Call(ctx, api.Request{Op: api.OpStop})
+	if refused := (*api.Denial)(nil); errors.As(said, &refused) && e.Alive() {
+		return said
 	}
+	// One that has ended by itself meanwhile does not answer, and is there for a moment still.
 	if err := e.WaitEnd(ctx); err != nil {
+		err = errors.Join(said, err)
 		return fmt.Errorf("%w\nhint: kill -KILL %d ends its supervisor and everything inside", err, e.PID)
 	}
 	return nil

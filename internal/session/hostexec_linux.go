@@ -113,7 +113,17 @@ func (h *hostService) Commands() []string {
 }
 
 // Status implements [hostexec.Host].
-func (h *hostService) Status(word string) *hostexec.Problem { return h.speak("status: " + word) }
+func (h *hostService) Status(word string) *hostexec.Problem {
+	problem := h.speak("status: " + word)
+	select {
+	case <-h.ready:
+		if problem == nil {
+			h.desk.SetAgentState(word)
+		}
+	case <-h.ctx.Done():
+	}
+	return problem
+}
 
 // Title implements [hostexec.Host].
 func (h *hostService) Title(text string) *hostexec.Problem {

@@ -49,8 +49,8 @@ type insideServer struct {
 	record         func(api.Link, *api.Denial)
 	mark           func(begin bool, by steps.Marker, m inside.Mark) error // of a step
 
-	desk *desk // of a workspace that stays
-
+	server    *supervisor.Server
+	desk      *desk // of a workspace that stays
 	clipboard *clipboard.Clipboard
 	virtual   *virtual
 	keyring   *credentials.Keyring
@@ -111,7 +111,7 @@ func answerInside(s *Session, up *raised, desk *supervisor.Server, r *api.Result
 		return err
 	}
 	up.inside = &insideServer{callback: callbackOf(s, up), openerWritable: s.OpenerWritable, record: s.recorder(r),
-		mark: mark, clipboard: s.clipboard, keyring: s.Keyring, expired: desk.Expired}
+		server: desk, mark: mark, clipboard: s.clipboard, keyring: s.Keyring, expired: desk.Expired}
 	up.inside.opener, up.inside.openEnv = s.Opener()
 	up.inside.virtual = virtualCommands(s.Decision, filepath.Base(s.Place.Project), r, up.inside.record, desk)
 	up.inside.virtual.bell = terminalBell()
@@ -175,7 +175,11 @@ func (s *insideServer) answer(conn net.Conn) {
 		case inside.OpCredential, inside.OpToken, inside.OpSign:
 			s.keyring.Answer(conn, in, from, req)
 			return
+		case inside.OpStepNote:
+			s.server.SetAgentState(req.Step.State)
+			reply = inside.Reply{OK: true}
 		case inside.OpStepBegin, inside.OpStepEnd:
+			s.server.SetAgentState(req.Step.State)
 			reply = inside.Reply{OK: true}
 			if err := s.mark(req.Operation == inside.OpStepBegin, markerOf(conn), req.Step); err != nil {
 				reply = inside.Reply{Message: err.Error()}

@@ -73,6 +73,8 @@ func (a answerer) carriedOut(ctx context.Context, conn net.Conn, who caller, req
 		last = a.decide(ctx, who, req)
 	case api.OpWatch:
 		last = a.watch(ctx, conn, who, req)
+	case api.OpAgentState:
+		last = a.agentState(req)
 	case api.OpTerms:
 		if !a.of.cfg.owns(who) {
 			return refusal(api.CodeRequest, req.Op, a.of.cfg.ID, "only the process that the workspace belongs to sets its terms",
@@ -115,6 +117,7 @@ func (s *Server) status() *api.WorkspaceStatus {
 	}
 	if s.cfg.Desk != nil {
 		now := s.control.get()
+		st.AgentState = s.agent.get()
 		st.Name, st.Control, st.Events = s.cfg.Name, &now, s.hub.last()
 		s.cfg.Desk.Describe(st)
 	}

@@ -105,6 +105,7 @@ type Server struct {
 	ended    chan struct{} // closed by Close
 	expired  atomic.Bool   // the ceiling has
 	project  project
+	agent    agentState
 }
 
 // Serve registers a workspace and begins to answer. With an error the server

@@ -21,7 +21,7 @@ func stepCommand(env *cmdenv.Env) *cobra.Command {
 		Long:    "Ends the open step, if there is one; what is changed from now on is a new one.\n" + cmdline.PlainStatus,
 		Example: "  carrel step begin --label 'edit src/main.go'",
 		Args:    cmdline.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return markStep(env, true, &f) },
+		RunE:    func(*cobra.Command, []string) error { return markStep(env, inside.OpStepBegin, &f) },
 	}
 	begin.Flags().StringVar(&f.label, "label", "", "what `carrel history` shows for it")
 	f.registerEvent(begin)
@@ -31,10 +31,21 @@ func stepCommand(env *cmdenv.Env) *cobra.Command {
 		Long:    "Ends the step that began with `carrel step begin`.\n" + cmdline.PlainStatus,
 		Example: "  carrel step end",
 		Args:    cmdline.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return markStep(env, false, &f) },
+		RunE:    func(*cobra.Command, []string) error { return markStep(env, inside.OpStepEnd, &f) },
 	}
 	end.Flags().BoolVar(&f.all, "all", false, "whatever step is open")
 	f.registerEvent(end)
+	note := &cobra.Command{
+		Use:   "note --event",
+		Short: "An agent's hook says how the agent stands",
+		Long: `Reads the event of an agent's hook and says whether the agent is working, waits for a
+person or is done. No step begins or ends.
+` + cmdline.PlainStatus,
+		Example: "  carrel step note --event <event.json",
+		Args:    cmdline.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return markStep(env, inside.OpStepNote, &f) },
+	}
+	f.registerEvent(note)
 	return cmdline.Group(&cobra.Command{
 		Use:   "step",
 		Short: "Inside a workspace: say where a step of the history begins and ends",
@@ -45,7 +56,7 @@ overlap are one.
 ` + cmdline.PlainStatus,
 		Example: `  carrel step begin --label 'npm install'
   carrel step end`,
-	}, begin, end)
+	}, begin, end, note)
 }
 
 type markFlags struct {
@@ -57,7 +68,7 @@ func (f *markFlags) registerEvent(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.event, "event", false, "standard input is the event of an agent's hook, which says more")
 }
 
-func markStep(env *cmdenv.Env, begin bool, f *markFlags) error {
+func markStep(env *cmdenv.Env, op string, f *markFlags) error {
 	if !env.Caller().Inside() {
 		return errors.New("there is no workspace around this: `carrel step` is for programs inside one")
 	}
@@ -65,7 +76,7 @@ func markStep(env *cmdenv.Env, begin bool, f *markFlags) error {
 	if f.event {
 		mark.Describe(&m, env.In)
 	}
-	if err := inside.Step(begin, m); err != nil {
+	if err := inside.Step(op, m); err != nil {
 		return fmt.Errorf("marking a step: %w", err)
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 const Name = "carrel"
 
 // usage is all that Main does.
-const usage = "in a machine `carrel` is `carrel step begin [--label TEXT] [--event]` and `carrel step end [--all] [--event]` alone"
+const usage = "in a machine `carrel` is `carrel step begin [--label TEXT] [--event]` `carrel step end [--all] [--event]` and `carrel step note --event` alone"
 
 // failed is the exit status of what carrel itself could not do.
 const failed = 125
@@ -26,10 +26,10 @@ const failed = 125
 // Main is `carrel step` for programs in a machine: args follow the name of the program, in is its
 // standard input. tell asks the supervisor ([inside.Step]); what goes wrong is written to errOut. It
 // gives the exit status.
-func Main(args []string, in io.Reader, errOut io.Writer, tell func(begin bool, m inside.Mark) error) int {
-	begin, m, err := parse(args, in)
+func Main(args []string, in io.Reader, errOut io.Writer, tell func(op string, m inside.Mark) error) int {
+	op, m, err := parse(args, in)
 	if err == nil {
-		err = tell(begin, m)
+		err = tell(op, m)
 	}
 	if err != nil {
 		fmt.Fprintf(errOut, "carrel: marking a step: %v\n", err)
@@ -38,26 +38,38 @@ func Main(args []string, in io.Reader, errOut io.Writer, tell func(begin bool, m
 	return 0
 }
 
-func parse(args []string, in io.Reader) (begin bool, m inside.Mark, err error) {
-	if len(args) < 2 || args[0] != "step" || args[1] != "begin" && args[1] != "end" {
-		return false, m, fmt.Errorf("%q: %s", args, usage)
+// verbs are the words of marks.
+var verbs = map[string]string{"begin": inside.OpStepBegin, "end": inside.OpStepEnd, "note": inside.OpStepNote}
+
+func parse(args []string, in io.Reader) (op string, m inside.Mark, err error) {
+	if len(args) < 2 || args[0] != "step" || verbs[args[1]] == "" {
+		return "", m, fmt.Errorf("%q: %s", args, usage)
 	}
-	begin = args[1] == "begin"
+	op = verbs[args[1]]
 	flags := flag.NewFlagSet("carrel step", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	event := flags.Bool("event", false, "")
-	if begin {
+	switch op {
+	case inside.OpStepBegin:
 		flags.StringVar(&m.Label, "label", "", "")
-	} else {
+	case inside.OpStepEnd:
 		flags.BoolVar(&m.All, "all", false, "")
 	}
 	if err := flags.Parse(args[2:]); err != nil || flags.NArg() > 0 {
-		return false, m, fmt.Errorf("%q: %s", args, usage)
+		return "", m, fmt.Errorf("%q: %s", args, usage)
 	}
 	if *event {
 		Describe(&m, in)
 	}
-	return begin, m, nil
+	return op, m, nil
+}
+
+// states are how an agent stands after an event of its hooks: words of Claude Code, of Codex, of
+// Gemini CLI, and of our plugin of OpenCode.
+var states = map[string]string{
+	"UserPromptSubmit": "working", "BeforeAgent": "working", "PreToolUse": "working", "BeforeTool": "working",
+	"Notification": "waiting", "PermissionRequest": "waiting",
+	"Stop": "done", "AfterAgent": "done",
 }
 
 // maxEvent bounds what is read of a hook's event, in bytes: it can hold a whole
@@ -80,6 +92,7 @@ func Describe(m *inside.Mark, in io.Reader) {
 		return
 	}
 	m.All = m.All || event.Name == "Stop"
+	m.State = states[event.Name]
 	m.ID = event.ID
 	var input struct {
 		Command any    `json:"command"`

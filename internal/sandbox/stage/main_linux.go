@@ -15,11 +15,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The runtime has main begin on the thread that main was initialised on, and keeps it there if
+// it was locked meanwhile. Without the lock a wait on the way moves it to another thread.
+func init() {
+	if len(os.Args) > 0 && sandbox.IsStage(os.Args[0]) {
+		runtime.LockOSThread()
+	}
+}
+
 // Main runs the stage and never returns. It must be called on the main thread:
 // no-new-privileges, Landlock and seccomp belong to a thread, and commands get
-// them because they are all started from this one.
+// them because they are all started from this one. It is also the thread that
+// /proc/1 shows and that decides what uid 0 may do with the process.
 func Main() {
 	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		fmt.Fprintln(os.Stderr, sandbox.StageArg0+": begun on another thread than the main one, which would keep its privileges")
+		os.Exit(1)
+	}
 	if len(os.Args) > 1 && os.Args[1] == sandbox.ContainerArg {
 		if err := contained(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, sandbox.StageArg0+":", err)

@@ -3,6 +3,7 @@ package stage_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -19,9 +20,32 @@ import (
 // TestMain lets the test binary be the stage that it launches.
 func TestMain(m *testing.M) {
 	if sandbox.IsStage(os.Args[0]) {
+		if len(os.Args) > 1 && os.Args[1] == elsewhere {
+			go stage.Main()
+			select {}
+		}
 		stage.Main()
 	}
 	os.Exit(m.Run())
+}
+
+// elsewhere has the test binary begin the stage on another thread than its first.
+const elsewhere = "elsewhere"
+
+// TestStageKeepsItsThread: what is confined is the thread that the kernel calls the process. A
+// stage that finds itself on another one refuses to be a stage.
+func TestStageKeepsItsThread(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		cmd := exec.Command(self, elsewhere)
+		cmd.Args[0] = sandbox.StageArg0
+		if said, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(said), "another thread than the main one") {
+			t.Fatalf("%v: %s", err, said)
+		}
+	}
 }
 
 // room is a small plan: the system read-only, one directory of the test's own.

@@ -1,4 +1,4 @@
-package keys
+package hostprogram
 
 import (
 	"os/exec"

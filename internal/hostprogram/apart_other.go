@@ -1,6 +1,6 @@
 //go:build !linux
 
-package keys
+package hostprogram
 
 import "os/exec"
 

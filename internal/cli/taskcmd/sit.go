@@ -1,0 +1,118 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"carrel/internal/api"
+	"carrel/internal/attach"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cmdline"
+	"carrel/internal/op/taskop"
+	"carrel/internal/show"
+	"carrel/internal/supervisor"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// runIn runs a command in a task's workspace and ends as it ended.
+func runIn(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, argv []string, tty bool) error {
+	c, err := attach.Command(e.Project, e.Project, argv, "", nil)
+	if err != nil {
+		return err
+	}
+	c.Terminal = tty
+	_, status, err := attach.Exec(ctx, e, c)
+	if err != nil {
+		return &cmdenv.ExitError{Status: status, Err: err}
+	}
+	env.Status = status
+	return nil
+}
+
+// sitDown hands this terminal to that of a task's agent.
+func sitDown(ctx context.Context, env *cmdenv.Env, t *taskop.Tasks, one *api.Task) error {
+	e, err := t.Entry(ctx, one.Name)
+	if err != nil {
+		return err
+	}
+	if !show.IsTerminal(env.Out) || !isTerminal(os.Stdin) {
+		return fmt.Errorf("sitting down at a task needs a terminal here\nhint: `carrel task capture %s` shows its screen, `carrel task send` types", one.Name)
+	}
+	last, detached, err := attach.To(ctx, e, one.App)
+	if err != nil {
+		return err
+	}
+	if detached {
+		fmt.Fprintf(env.Out, "\r\ncarrel: let go of %s; `carrel task open %s` comes back\r\n", one.Name, one.Name)
+		return nil
+	}
+	env.Status = last.Exit
+	return nil
+}
+
+func openCommand(env *cmdenv.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "open NAME [flags]",
+		Short: "Go on with a task: start what does not run, and sit down at it",
+		Long: `Starts the workspace of a task and its agent where they do not run. At a terminal you sit
+down at the agent's then; Ctrl-] lets go of it. Elsewhere the worktree is printed. An
+agent that had ended is started anew, without the prompt that it began with.
+` + cmdline.PlainStatus,
+		Example: "  carrel task open fix-login\n  cd $(carrel task open fix-login)",
+		Args:    cmdline.OneArg("a task"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := tasks(env)
+			if err != nil {
+				return err
+			}
+			_, one, err := t.Open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			switch {
+			case asJSON:
+				return show.JSON(env.Out, one)
+			case one.App == "" || !show.IsTerminal(env.Out) || !isTerminal(os.Stdin):
+				fmt.Fprintln(env.Out, string(one.Path))
+				return nil
+			}
+			return sitDown(cmd.Context(), env, t, one)
+		},
+		ValidArgsFunction: completeTask(env),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the task as JSON, and stay here")
+	return cmd
+}
+
+func dropCommand(env *cmdenv.Env) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "drop NAME [flags]",
+		Short: "Throw a task away: its workspace, worktree and branch",
+		Long: `Ends what runs at the task's desk, and removes its worktree and its branch. Where that
+would lose work that is in no other branch or in no commit, --force says that it may.
+` + cmdline.PlainStatus,
+		Example: "  carrel task drop fix-login\n  carrel task drop fix-login --force",
+		Args:    cmdline.OneArg("a task"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := tasks(env)
+			if err != nil {
+				return err
+			}
+			if err := t.Drop(cmd.Context(), args[0], force); err != nil {
+				return err
+			}
+			fmt.Fprintf(env.Out, "dropped %s\n", args[0])
+			return nil
+		},
+		ValidArgsFunction: completeTask(env),
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also where work is lost")
+	return cmd
+}

@@ -1,0 +1,109 @@
+package taskop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"carrel/internal/api"
+	"carrel/internal/op"
+	"carrel/internal/task"
+)
+
+// Drop ends a task and removes its workspace, its worktrees and its branches. Work that is in no
+// other branch, or in no commit, is only thrown away with force.
+func (t *Tasks) Drop(ctx context.Context, name string, force bool) error {
+	f, err := t.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	release, err := t.store.Lock(f.key)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if !force {
+		if err := t.isSaved(ctx, f); err != nil {
+			return err
+		}
+	}
+	return t.remove(ctx, f)
+}
+
+// isSaved refuses to throw away what is only in this task.
+func (t *Tasks) isSaved(ctx context.Context, f *found) error {
+	for i := range f.Trees {
+		one := &f.Trees[i]
+		head, err := t.git.Commit(ctx, repository(one), "refs/heads/"+f.Branch())
+		if err != nil {
+			continue // there is nothing
+		}
+		n, err := t.git.Count(ctx, repository(one), t.without(ctx, one), head)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return notSaved(f, fmt.Sprintf("%d commits of task %s are in no other branch", n, f.Name))
+		}
+		if _, err := os.Lstat(string(one.Path)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		b, err := t.bench(ctx, string(one.Repository), []string{string(one.Path)}, nil)
+		if err != nil {
+			return err
+		}
+		changed, gone, err := unsaved(ctx, b.entry, string(one.Path))
+		b.close()
+		if err != nil {
+			return err
+		}
+		if n := len(changed) + len(gone); n > 0 {
+			return notSaved(f, fmt.Sprintf("%d changed files of task %s are in no commit", n, f.Name))
+		}
+	}
+	return nil
+}
+
+func notSaved(f *found, message string) error {
+	return &api.Denial{Code: api.CodeUnsaved, Operation: "task drop", Subject: f.Name, Message: message, Rule: "work is not lost by accident", Source: "built in",
+		Hint: "`carrel task diff " + f.Name + "` shows it, `carrel task merge " + f.Name + "` takes it over; --force throws it away"}
+}
+
+// remove takes away all that there is of a task; what is not there is no mistake. The record goes
+// last, so that a removal that was broken off can be gone on with.
+func (t *Tasks) remove(ctx context.Context, f *found) error {
+	if e, ok, err := t.running(f); err != nil {
+		return err
+	} else if ok {
+		if err := op.End(ctx, e); err != nil {
+			return err
+		}
+	}
+	for i := range f.Trees {
+		one := &f.Trees[i]
+		if err := task.RemoveTree(string(one.Path)); err != nil {
+			return err
+		}
+		if _, err := os.Stat(string(one.Common)); errors.Is(err, fs.ErrNotExist) {
+			continue // the repository has gone, and its branches with it
+		}
+		if err := t.git.ForgetTree(ctx, repository(one), string(one.Path)); err != nil {
+			return err
+		}
+		if head, err := t.git.Commit(ctx, repository(one), "refs/heads/"+f.Branch()); err == nil {
+			if err := t.git.RemoveBranch(ctx, repository(one), f.Branch(), head); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := t.c.CleanUp(ctx, f.Workspace, false); err != nil && !strings.HasPrefix(err.Error(), "no workspace ") {
+		t.c.Tell(err.Error())
+	}
+	if err := t.store.Remove(f.key, f.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+// Package taskop has the operations on tasks: several agents work side by side, each in a
+// worktree of git, on a branch of its own, in a workspace of its own; see package task.
+//
+// Whatever reads the files of a working tree runs behind walls: a checkout, a comparison, a
+// merge. For the last two a workspace is started that ends with the operation. It is no
+// task's, so that nothing an agent left running has a hand in what a person is shown. A merge
+// is a step of the target's history, and one undo takes it back.
+package taskop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"carrel/internal/api"
+	"carrel/internal/op"
+	"carrel/internal/supervisor"
+	"carrel/internal/task"
+)
+
+// Tasks are those of a caller.
+type Tasks struct {
+	c     *op.Caller
+	git   *task.Git
+	store *task.Store
+	by    string // the workspace of the agent that asks; "" for a person
+}
+
+// Open finds git and the records.
+func Open(c *op.Caller) (*Tasks, error) {
+	git, err := task.FindGit(c.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &Tasks{c: c, git: git, store: task.OpenStore(c.State())}, nil
+}
+
+// found is a task with where its record is.
+type found struct {
+	*task.Task
+	key string
+}
+
+// main is its first worktree.
+func (f *found) main() *task.Tree { return &f.Trees[0] }
+
+// repository is a directory in which git finds the repository of a tree.
+func repository(t *task.Tree) string { return string(t.Common) }
+
+// find gives the task that a name means: of the caller's repository, else of any.
+func (t *Tasks) find(ctx context.Context, name string) (*found, error) {
+	if err := task.CheckName(name); err != nil {
+		return nil, err
+	}
+	if where, err := t.here(ctx); err == nil {
+		key := task.Key(where.Common)
+		one, err := t.store.Get(key, name)
+		if err == nil {
+			return t.mine(&found{one, key})
+		}
+		if !errors.Is(err, task.ErrNone) {
+			return nil, err
+		}
+	}
+	keys, err := t.store.Keys()
+	if err != nil {
+		return nil, err
+	}
+	var all []*found
+	for _, key := range keys {
+		if one, err := t.store.Get(key, name); err == nil {
+			all = append(all, &found{one, key})
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil, none(name)
+	case 1:
+		return t.mine(all[0])
+	}
+	var places []string
+	for _, f := range all {
+		places = append(places, string(f.main().Repository))
+	}
+	return nil, fmt.Errorf("task %q is in several repositories: %s\nhint: go into the one that you mean", name, strings.Join(places, ", "))
+}
+
+// none says that there is no task of a name.
+func none(name string) error {
+	return &api.Denial{Code: api.CodeNoTask, Operation: "task", Subject: name, Message: fmt.Sprintf("no task %q", name), Hint: "`carrel task list` names them"}
+}
+
+// mine refuses an agent what it has not asked for itself, as if it were not there.
+func (t *Tasks) mine(f *found) (*found, error) {
+	if t.by != "" && f.Parent != t.by {
+		return nil, none(f.Name)
+	}
+	return f, nil
+}
+
+// here is where the caller is in a repository.
+func (t *Tasks) here(ctx context.Context) (*task.Place, error) { return t.at(ctx, t.c.Dir) }
+
+func (t *Tasks) at(ctx context.Context, dir string) (*task.Place, error) {
+	dir, err := t.c.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	return t.git.Where(ctx, dir)
+}
+
+// running finds the workspace of a task, if it runs.
+func (t *Tasks) running(f *found) (supervisor.Entry, bool, error) { return t.c.WholeName(f.Workspace) }
+
+// mustRun is running for what needs it.
+func (t *Tasks) mustRun(f *found) (supervisor.Entry, error) {
+	e, ok, err := t.running(f)
+	if err == nil && !ok {
+		err = &api.Denial{Code: api.CodeNotRunning, Operation: "task", Subject: f.Name, Message: fmt.Sprintf("the workspace of task %s does not run", f.Name),
+			Hint: "`carrel task open " + f.Name + "` starts it, and its agent"}
+	}
+	return e, err
+}
+
+// app gives the terminal in which a task's agent works.
+func (f *found) app() (string, error) {
+	if f.App == "" {
+		return "", &api.Denial{Code: api.CodeNoApp, Operation: "task", Subject: f.Name, Message: fmt.Sprintf("task %s has no agent", f.Name),
+			Hint: "`carrel terminal start " + f.Workspace + "` makes a terminal there"}
+	}
+	return f.App, nil
+}
+
+// all gives the tasks of the caller's repository, or of all repositories.
+func (t *Tasks) all(ctx context.Context, everywhere bool) ([]*found, error) {
+	var keys []string
+	if everywhere {
+		list, err := t.store.Keys()
+		if err != nil {
+			return nil, err
+		}
+		keys = list
+	} else {
+		where, err := t.here(ctx)
+		if err != nil {
+			return nil, err
+		}
+		keys = []string{task.Key(where.Common)}
+	}
+	var all []*found
+	for _, key := range keys {
+		list, broken, err := t.store.List(key)
+		if err != nil {
+			return nil, err
+		}
+		for _, why := range broken {
+			t.c.Tell(why.Error())
+		}
+		for _, one := range list {
+			if f, err := t.mine(&found{one, key}); err == nil {
+				all = append(all, f)
+			}
+		}
+	}
+	return all, nil
+}
+
+// dataHome is where data of programs is kept that a person uses.
+func (t *Tasks) dataHome() string {
+	if dir := t.c.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return filepath.Join(t.c.Getenv("HOME"), ".local/share")
+}
+
+// texts are words as they are kept.
+func texts(words []string) []api.Text {
+	var out []api.Text
+	for _, w := range words {
+		out = append(out, api.Text(w))
+	}
+	return out
+}
+
+func words(list []api.Text) []string {
+	var out []string
+	for _, w := range list {
+		out = append(out, string(w))
+	}
+	return out
+}
+
+// sorted gives names in one order, each once.
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,114 @@
+package taskop
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+
+	"carrel/internal/api"
+	"carrel/internal/op"
+	"carrel/internal/op/startop"
+	"carrel/internal/supervisor"
+	"carrel/internal/tools"
+)
+
+const (
+	maxSaid     = 8 << 20 // bytes of what a command says, that an operation reads
+	maxComplain = 4 << 10 // bytes of its errors, that are told
+)
+
+// bench is a workspace of one operation: it has no network, and ends with this process.
+type bench struct {
+	c     *op.Caller
+	entry supervisor.Entry
+}
+
+// bench starts one. What it changes is recorded in the history of the project at dir; read names
+// other places that it sees, and write those that it may change.
+func (t *Tasks) bench(ctx context.Context, dir string, read, write []string) (*bench, error) {
+	var id [4]byte
+	_, _ = rand.Read(id[:])
+	w := &startop.Wish{Name: "task-" + hex.EncodeToString(id[:]), Purpose: "compares or merges a task", Network: "closed", Read: read, Write: write,
+		Owner: os.Getpid(), Passing: true}
+	c := t.c.At(dir)
+	r, err := w.Request(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := startop.Start(ctx, c, r); err != nil {
+		return nil, fmt.Errorf("a workspace in %q: %w", dir, err)
+	}
+	e, ok, err := c.WholeName(w.Name)
+	if err == nil && !ok {
+		err = fmt.Errorf("workspace %q has ended by itself", w.Name)
+	}
+	return &bench{c, e}, err
+}
+
+// close ends it.
+func (b *bench) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	if err := op.End(ctx, b.entry); err != nil && b.entry.Alive() {
+		b.c.Tell(err.Error())
+	}
+}
+
+// said is how a command behind walls ended.
+type said struct {
+	out, err string
+	status   int
+	steps    []uint64
+}
+
+// problem is an error that says what a command said.
+func (s *said) problem(what string) error {
+	text := strings.TrimSpace(s.err)
+	if text == "" {
+		text = strings.TrimSpace(s.out)
+	}
+	if len(text) > maxComplain {
+		text = "..." + strings.ToValidUTF8(text[len(text)-maxComplain:], "")
+	}
+	return fmt.Errorf("%s ended with status %d: %s", what, s.status, text)
+}
+
+// in runs a command in a workspace and reads what it says.
+func in(ctx context.Context, e supervisor.Entry, dir string, argv ...string) (*said, error) {
+	return inWith(ctx, e, dir, "", argv...)
+}
+
+// inWith is in for a command with a standard input.
+func inWith(ctx context.Context, e supervisor.Entry, dir, stdin string, argv ...string) (*said, error) {
+	r, err := tools.Run(ctx, e, api.Command{Argv: argv, Dir: dir}, []byte(stdin), tools.Limits{Stdout: maxSaid})
+	if err != nil {
+		return nil, err
+	}
+	if r.Stdout.Left > 0 {
+		return nil, fmt.Errorf("%s said more than %d bytes", argv[0], maxSaid)
+	}
+	return &said{out: string(r.Stdout.Head) + string(r.Stdout.Tail), err: string(r.Stderr.Head) + string(r.Stderr.Tail),
+		status: r.App.Exit, steps: r.App.Steps}, nil
+}
+
+// gitWords keep the repository's hooks and its user's pager out of what we have git do.
+var gitWords = []string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-pager"}
+
+// git runs git in a workspace.
+func git(ctx context.Context, e supervisor.Entry, dir string, args ...string) (*said, error) {
+	return in(ctx, e, dir, append(append([]string{}, gitWords...), args...)...)
+}
+
+// scriptOf runs a script of ours in a workspace, by sh.
+func scriptOf(ctx context.Context, e supervisor.Entry, dir, script string, args ...string) (*said, error) {
+	return in(ctx, e, dir, append([]string{"/bin/sh", "-c", script, "carrel"}, args...)...)
+}
+
+// compare prints what a task has changed: see there.
+//
+//go:embed compare.sh
+var compare string
