@@ -46,12 +46,12 @@ func (t *Tasks) isSaved(ctx context.Context, f *found) error {
 			return err
 		}
 		if n > 0 {
-			return notSaved(f, fmt.Sprintf("%d commits of task %s are in no other branch", n, f.Name))
+			return notSaved(f, fmt.Sprintf("task %s: in no other branch: %d of its commits", f.Name, n))
 		}
 		if _, err := os.Lstat(string(one.Path)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		b, err := t.bench(ctx, string(one.Repository), []string{string(one.Path)}, nil)
+		b, err := t.look(ctx, string(one.Common), string(one.Path))
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (t *Tasks) isSaved(ctx context.Context, f *found) error {
 			return err
 		}
 		if n := len(changed) + len(gone); n > 0 {
-			return notSaved(f, fmt.Sprintf("%d changed files of task %s are in no commit", n, f.Name))
+			return notSaved(f, fmt.Sprintf("task %s: in no commit: %d of its changed files", f.Name, n))
 		}
 	}
 	return nil

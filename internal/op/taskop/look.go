@@ -124,11 +124,11 @@ func (t *Tasks) List(ctx context.Context, everywhere, sizes bool) ([]api.Task, e
 func (t *Tasks) sizes(ctx context.Context, all []*found, out []api.Task) error {
 	for from := 0; from < len(all); {
 		to := from
-		var trees []string
+		places := []string{string(all[from].main().Common)}
 		for ; to < len(all) && all[to].key == all[from].key; to++ {
-			trees = append(trees, string(all[to].main().Path))
+			places = append(places, string(all[to].main().Path))
 		}
-		b, err := t.bench(ctx, string(all[from].main().Repository), trees, nil)
+		b, err := t.look(ctx, places...)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (t *Tasks) size(ctx context.Context, b *bench, f *found) (*api.TaskDiff, er
 	if err != nil {
 		return nil, err
 	}
-	said, err := scriptOf(ctx, b.entry, string(one.Repository), compare, since, string(one.Path), "--numstat", "-z")
+	said, err := scriptOf(ctx, b.entry, "", compare, since, string(one.Path), "--numstat", "-z")
 	if err == nil && said.status != 0 {
 		err = said.problem("comparing task " + f.Name)
 	}
@@ -221,7 +221,7 @@ func (t *Tasks) diff(ctx context.Context, f *found, one *task.Tree, stat bool) (
 	if err != nil {
 		return "", err
 	}
-	b, err := t.bench(ctx, string(one.Repository), []string{string(one.Path)}, nil)
+	b, err := t.look(ctx, string(one.Common), string(one.Path))
 	if err != nil {
 		return "", err
 	}
@@ -230,7 +230,7 @@ func (t *Tasks) diff(ctx context.Context, f *found, one *task.Tree, stat bool) (
 	if stat {
 		args = append(args, "--stat")
 	}
-	said, err := scriptOf(ctx, b.entry, string(one.Repository), compare, args...)
+	said, err := scriptOf(ctx, b.entry, "", compare, args...)
 	if err == nil && said.status != 0 {
 		err = said.problem("comparing task " + f.Name)
 	}

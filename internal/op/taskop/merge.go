@@ -69,7 +69,7 @@ type merging struct {
 
 	target   string // the working tree that is on the branch
 	borrowed bool   // it was made for this
-	bench    *bench // there
+	look     *bench // sees both, and changes nothing
 	before   string
 	patch    string // of the parts that were chosen; "" for all of the work
 }
@@ -155,7 +155,7 @@ func cmpInto(f *found, r *MergeRequest) string {
 func (t *Tasks) commit(ctx context.Context, f *found, r *MergeRequest) error {
 	for i := range f.Trees {
 		one := &f.Trees[i]
-		b, err := t.bench(ctx, string(one.Repository), []string{string(one.Path)}, nil)
+		b, err := t.look(ctx, string(one.Common), string(one.Path))
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (t *Tasks) commit(ctx context.Context, f *found, r *MergeRequest) error {
 		}
 		if r.Commit == "" {
 			return &api.Denial{Code: api.CodeUnsaved, Operation: "task merge", Subject: f.Name,
-				Message: fmt.Sprintf("%d changed files of task %s are in no commit: %s", len(changed)+len(gone), f.Name, some(append(changed, gone...))),
+				Message: fmt.Sprintf("task %s: in no commit: %s", f.Name, some(append(changed, gone...))),
 				Hint:    "--commit MESSAGE makes a commit of them; or ask the agent to"}
 		}
 		e, err := t.start(ctx, f)
@@ -279,13 +279,8 @@ func (m *merging) prepare(ctx context.Context) (err error) {
 	if err := m.findTarget(ctx); err != nil {
 		return err
 	}
-	if m.bench, err = m.t.bench(ctx, m.target, nil, nil); err != nil {
+	if m.look, err = m.t.look(ctx, string(m.tree.Common), m.target); err != nil {
 		return err
-	}
-	if m.borrowed {
-		if err := fill(ctx, m.bench.entry, m.target); err != nil {
-			return err
-		}
 	}
 	return m.fits(ctx)
 }
@@ -315,16 +310,20 @@ func (m *merging) findTarget(ctx context.Context) error {
 
 // fits refuses a target with changes of its own, and branches that do not fit together.
 func (m *merging) fits(ctx context.Context) error {
-	changed, gone, err := unsaved(ctx, m.bench.entry, m.target)
+	var changed, gone []string
+	var err error
+	if !m.borrowed { // else its files are not there yet
+		changed, gone, err = unsaved(ctx, m.look.entry, m.target)
+	}
 	if err != nil {
 		return err
 	}
-	if changed = tracked(ctx, m.bench.entry, m.target, changed); len(changed)+len(gone) > 0 {
+	if changed = tracked(ctx, m.look.entry, m.target, changed); len(changed)+len(gone) > 0 {
 		return &api.Denial{Code: api.CodeUnsaved, Operation: "task merge", Subject: m.into,
 			Message: fmt.Sprintf("%s has changes that are in no commit: %s", m.target, some(append(changed, gone...))),
 			Hint:    "commit them or `git stash` there first"}
 	}
-	said, err := git(ctx, m.bench.entry, m.target, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", m.before, m.head)
+	said, err := scriptOf(ctx, m.look.entry, m.target, fitScript, m.before, m.head)
 	if err != nil {
 		return err
 	}
@@ -382,7 +381,7 @@ func (m *merging) approve(ctx context.Context) error {
 		into  *string
 		flags []string
 	}{{&p.Stat, []string{"--stat=100"}}, {&whole, []string{"--patch", "--binary", "--full-index", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/"}}} {
-		said, err := git(ctx, m.bench.entry, m.target, append(append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color"}, part.flags...), m.before+"..."+m.head, "--")...)
+		said, err := git(ctx, m.look.entry, m.target, append(append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color"}, part.flags...), m.before+"..."+m.head, "--")...)
 		if err == nil && said.status != 0 {
 			err = said.problem("git diff")
 		}
@@ -398,6 +397,12 @@ func (m *merging) approve(ctx context.Context) error {
 	}
 	return err
 }
+
+// fitScript merges the commits $1 and $2 without a working tree; what git makes for it is thrown away.
+const fitScript = `dir=$(mktemp -d) && objects=$(git rev-parse --path-format=absolute --git-path objects) || exit 125
+export GIT_OBJECT_DIRECTORY="$dir" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
+git merge-tree --write-tree --name-only --no-messages -z "$1" "$2"
+s=$?; rm -rf "$dir"; exit $s`
 
 // The scripts of a merge. $1 is the commit, $2 the message. What goes wrong leaves the working
 // tree as it was.
@@ -428,7 +433,18 @@ func (m *merging) merge(ctx context.Context) (*Into, error) {
 			message = "Task " + m.f.Name
 		}
 	}
-	said, err := inWith(ctx, m.bench.entry, m.target, m.patch, "/bin/sh", "-c", script, "carrel", m.head, message)
+	b, err := m.t.bench(ctx, m.target)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	if m.borrowed {
+		if err := fill(ctx, b.entry, m.target); err != nil {
+			return nil, err
+		}
+	}
+	said, err := run(ctx, b.entry, api.Command{Dir: m.target, Label: fmt.Sprintf("merge of %s at %.12s", m.f.Branch(), m.head),
+		Argv: []string{"/bin/sh", "-c", script, "carrel", m.head, message}}, m.patch)
 	if err == nil && said.status != 0 {
 		err = said.problem("git merge")
 	}
@@ -448,9 +464,9 @@ func (m *merging) merge(ctx context.Context) (*Into, error) {
 
 // close lets go of what the merge has taken. It may be called twice.
 func (m *merging) close() {
-	if m.bench != nil {
-		m.bench.close()
-		m.bench = nil
+	if m.look != nil {
+		m.look.close()
+		m.look = nil
 	}
 	if m.borrowed {
 		ctx, cancel := context.WithTimeout(context.Background(), endTime)

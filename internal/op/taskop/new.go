@@ -202,6 +202,9 @@ func (t *Tasks) make(ctx context.Context, f *found, r *NewRequest, where *task.P
 			return err
 		}
 	}
+	if err := t.include(f, r, where); err != nil { // before the walls stand: they hide what is secret of it
+		return err
+	}
 	e, err := t.start(ctx, f)
 	if err != nil {
 		return err
@@ -211,8 +214,10 @@ func (t *Tasks) make(ctx context.Context, f *found, r *NewRequest, where *task.P
 			return err
 		}
 	}
-	if err := t.takeOver(ctx, f, r, where); err != nil {
-		return err
+	if r.WithChanges {
+		if err := t.takeOver(ctx, f, where); err != nil {
+			return err
+		}
 	}
 	return t.startAgent(ctx, f, e)
 }
@@ -226,20 +231,22 @@ func fill(ctx context.Context, e supervisor.Entry, tree string) error {
 	return err
 }
 
-// takeOver copies what git does not have from the caller's working tree.
-func (t *Tasks) takeOver(ctx context.Context, f *found, r *NewRequest, where *task.Place) error {
-	tree := string(f.main().Path)
-	if len(r.Include) > 0 {
-		n, err := task.Copy(where.Top, tree, r.Include)
-		if err != nil {
-			return err
-		}
-		t.c.Tell(fmt.Sprintf("%d files were taken over from %s", n, where.Top))
-	}
-	if !r.WithChanges {
+// include copies the files that were named from the caller's working tree.
+func (t *Tasks) include(f *found, r *NewRequest, where *task.Place) error {
+	if len(r.Include) == 0 {
 		return nil
 	}
-	b, err := t.bench(ctx, where.Top, nil, nil)
+	n, err := task.Copy(where.Top, string(f.main().Path), r.Include)
+	if err == nil {
+		t.c.Tell(fmt.Sprintf("%d files were taken over from %s", n, where.Top))
+	}
+	return err
+}
+
+// takeOver copies what is in no commit from the caller's working tree.
+func (t *Tasks) takeOver(ctx context.Context, f *found, where *task.Place) error {
+	tree := string(f.main().Path)
+	b, err := t.look(ctx, where.Top, where.Common)
 	if err != nil {
 		return err
 	}

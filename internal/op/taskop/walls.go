@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"carrel/internal/api"
@@ -27,12 +28,22 @@ type bench struct {
 	entry supervisor.Entry
 }
 
-// bench starts one. What it changes is recorded in the history of the project at dir; read names
-// other places that it sees, and write those that it may change.
-func (t *Tasks) bench(ctx context.Context, dir string, read, write []string) (*bench, error) {
+// look starts one that changes nothing: it sees places, and its own project is an empty directory.
+func (t *Tasks) look(ctx context.Context, places ...string) (*bench, error) {
+	dir := filepath.Join(t.dataHome(), "carrel", "tasks", ".look")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return t.raise(ctx, dir, places)
+}
+
+// bench starts one whose changes of the project at dir are recorded in its history.
+func (t *Tasks) bench(ctx context.Context, dir string) (*bench, error) { return t.raise(ctx, dir, nil) }
+
+func (t *Tasks) raise(ctx context.Context, dir string, read []string) (*bench, error) {
 	var id [4]byte
 	_, _ = rand.Read(id[:])
-	w := &startop.Wish{Name: "task-" + hex.EncodeToString(id[:]), Purpose: "compares or merges a task", Network: "closed", Read: read, Write: write,
+	w := &startop.Wish{Name: "task-" + hex.EncodeToString(id[:]), Purpose: "compares or merges a task", Network: "closed", Read: read,
 		Owner: os.Getpid(), Passing: true}
 	c := t.c.At(dir)
 	r, err := w.Request(c)
@@ -49,11 +60,15 @@ func (t *Tasks) bench(ctx context.Context, dir string, read, write []string) (*b
 	return &bench{c, e}, err
 }
 
-// close ends it.
+// close ends it, and forgets it.
 func (b *bench) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
-	if err := op.End(ctx, b.entry); err != nil && b.entry.Alive() {
+	err := op.End(ctx, b.entry)
+	if err == nil {
+		_, err = b.c.CleanUp(ctx, b.entry.Name, false)
+	}
+	if err != nil {
 		b.c.Tell(err.Error())
 	}
 }
@@ -79,24 +94,25 @@ func (s *said) problem(what string) error {
 
 // in runs a command in a workspace and reads what it says.
 func in(ctx context.Context, e supervisor.Entry, dir string, argv ...string) (*said, error) {
-	return inWith(ctx, e, dir, "", argv...)
+	return run(ctx, e, api.Command{Argv: argv, Dir: dir}, "")
 }
 
-// inWith is in for a command with a standard input.
-func inWith(ctx context.Context, e supervisor.Entry, dir, stdin string, argv ...string) (*said, error) {
-	r, err := tools.Run(ctx, e, api.Command{Argv: argv, Dir: dir}, []byte(stdin), tools.Limits{Stdout: maxSaid})
+// run is in for a command of any kind.
+func run(ctx context.Context, e supervisor.Entry, c api.Command, stdin string) (*said, error) {
+	r, err := tools.Run(ctx, e, c, []byte(stdin), tools.Limits{Stdout: maxSaid})
 	if err != nil {
 		return nil, err
 	}
 	if r.Stdout.Left > 0 {
-		return nil, fmt.Errorf("%s said more than %d bytes", argv[0], maxSaid)
+		return nil, fmt.Errorf("%s said more than %d bytes", c.Argv[0], maxSaid)
 	}
 	return &said{out: string(r.Stdout.Head) + string(r.Stdout.Tail), err: string(r.Stderr.Head) + string(r.Stderr.Tail),
 		status: r.App.Exit, steps: r.App.Steps}, nil
 }
 
-// gitWords keep the repository's hooks and its user's pager out of what we have git do.
-var gitWords = []string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-pager"}
+// gitWords keep the repository's hooks and its user's pager out of what we have git do, and keep git
+// from writing its index for a look.
+var gitWords = []string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-pager", "--no-optional-locks"}
 
 // git runs git in a workspace.
 func git(ctx context.Context, e supervisor.Entry, dir string, args ...string) (*said, error) {
