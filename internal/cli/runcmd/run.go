@@ -14,6 +14,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/decide"
 	"carrel/internal/policy"
+	"carrel/internal/protectednames"
 	"carrel/internal/session"
 	"carrel/internal/show"
 	"carrel/internal/stdio"
@@ -165,7 +166,7 @@ func tellResult(env *cmdenv.Env, s *session.Session, r *api.Result, asJSON bool)
 	if uneventful && !asJSON && !tty && !s.Lost() {
 		return
 	}
-	var changed session.Changed
+	var changed protectednames.Changed
 	if asJSON || tty || s.Lost() {
 		s.Steps(r)
 	}

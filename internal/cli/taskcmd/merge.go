@@ -91,7 +91,7 @@ commit, and the task goes on with what is left.
 }
 
 func (f *mergeFlags) merge(env *cmdenv.Env, cmd *cobra.Command) error {
-	t, err := tasks(env)
+	t, err := operator(env)
 	if err != nil {
 		return err
 	}

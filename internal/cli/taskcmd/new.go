@@ -13,7 +13,6 @@ import (
 	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // maxPromptFile bounds a prompt that is read from a file, in bytes.
@@ -22,10 +21,10 @@ const maxPromptFile = 1 << 20
 // newFlags are those of task new.
 type newFlags struct {
 	policyflags.Flags
-	request          taskop.NewRequest
-	profile          string
-	promptFile       string
-	attach, headless bool
+	request    taskop.NewRequest
+	profile    string
+	promptFile string
+	attach     bool
 }
 
 func newCommand(env *cmdenv.Env) *cobra.Command {
@@ -68,6 +67,7 @@ what the workspace may do.
 	own.StringArrayVar(&r.Include, "include", nil, "take over a file or directory that git does not have; patterns as *.local work")
 	own.BoolVar(&r.WithChanges, "with-changes", false, "take over what is in no commit here")
 	own.StringArrayVar(&r.With, "with", nil, "also make a worktree of the repository at this directory")
+	own.Bool("coordinator", false, "let its agent give tasks to others, merge what they do into its own branch, and drop them")
 	own.BoolVar(&f.attach, "attach", false, "sit down at its agent's terminal at once")
 	own.Lookup("json").Usage = "print the task as JSON"
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
@@ -78,7 +78,8 @@ what the workspace may do.
 func (f *newFlags) run(env *cmdenv.Env, cmd *cobra.Command, args []string) error {
 	r := f.request
 	r.Name, r.Argv = args[0], args[1:]
-	if _, err := f.Request(cmd); err != nil { // a mistake in a flag is told before anything is made
+	_, err := f.Request(cmd)
+	if err != nil { // a mistake in a flag is told before anything is made
 		return err
 	}
 	if f.promptFile != "" {
@@ -88,8 +89,10 @@ func (f *newFlags) run(env *cmdenv.Env, cmd *cobra.Command, args []string) error
 		}
 		r.Prompt = text
 	}
-	r.Words = startWords(cmd)
-	t, err := taskop.Open(env.CallerUnder(f.Permissions))
+	if r.Words, err = policyflags.Words(cmd.Flags(), ownFlags); err != nil {
+		return err
+	}
+	t, err := operatorUnder(env, f.Permissions)
 	if err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func (f *newFlags) run(env *cmdenv.Env, cmd *cobra.Command, args []string) error
 	}
 	fmt.Fprintf(env.Out, "began %s on %s in %s\n", made.Name, made.Branch, show.OneLine(show.QuoteIf(string(made.Path))))
 	if f.attach && made.App != "" {
-		return sitDown(cmd.Context(), env, t, made)
+		return sitDown(cmd.Context(), env, made)
 	}
 	return nil
 }
@@ -123,25 +126,7 @@ func readPrompt(env *cmdenv.Env, name string) (string, error) {
 }
 
 // ownFlags are those of task new that carrel start does not have, or that this command says itself.
-var ownFlags = map[string]bool{"agent": true, "purpose": true, "base": true, "prompt": true, "prompt-file": true, "include": true, "with-changes": true,
-	"with": true, "attach": true, "json": true, "help": true, "permissions": true}
-
-// startWords are the flags that were given, as words of carrel start.
-func startWords(cmd *cobra.Command) (words []string) {
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if ownFlags[flag.Name] {
-			return
-		}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			for _, one := range list.GetSlice() {
-				words = append(words, "--"+flag.Name+"="+one)
-			}
-			return
-		}
-		words = append(words, "--"+flag.Name+"="+flag.Value.String())
-	})
-	return words
-}
+var ownFlags = []string{"agent", "purpose", "base", "prompt", "prompt-file", "include", "with-changes", "with", "attach", "json", "help", "permissions"}
 
 // printTask shows one task in full.
 func printTask(env *cmdenv.Env, one *api.Task) {

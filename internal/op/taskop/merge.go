@@ -82,6 +82,11 @@ func (t *Tasks) Merge(ctx context.Context, r *MergeRequest) (*Merged, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.by != nil {
+		if err := t.ownBranch(ctx, f, r); err != nil {
+			return nil, err
+		}
+	}
 	if r.Squash && r.Rebase {
 		return nil, errors.New("--squash and --rebase are two ways; take one")
 	}
@@ -433,7 +438,7 @@ func (m *merging) merge(ctx context.Context) (*Into, error) {
 			message = "Task " + m.f.Name
 		}
 	}
-	b, err := m.t.bench(ctx, m.target)
+	b, err := m.place(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -460,6 +465,19 @@ func (m *merging) merge(ctx context.Context) (*Into, error) {
 		done.Path = api.Text(m.target)
 	}
 	return done, nil
+}
+
+// place is the workspace in which git merges: that of the coordinator itself, whose policy holds for
+// its own working tree, else one for this merge.
+func (m *merging) place(ctx context.Context) (*bench, error) {
+	if m.t.by == nil {
+		return m.t.bench(ctx, m.target)
+	}
+	e, ok, err := m.t.c.WholeName(m.t.by.Workspace)
+	if err == nil && (!ok || e.Project != m.target) {
+		err = fmt.Errorf("%s is not where workspace %s works", m.target, m.t.by.Workspace)
+	}
+	return &bench{c: m.t.c, entry: e, lent: true}, err
 }
 
 // close lets go of what the merge has taken. It may be called twice.

@@ -62,7 +62,12 @@ func (t *Tasks) New(ctx context.Context, r *NewRequest) (*api.Task, error) {
 		}
 		return nil, err
 	}
-	f := &found{&task.Task{Name: r.Name, Parent: t.by, Prompt: r.Prompt, Created: time.Now().Truncate(time.Second)}, key}
+	f := &found{&task.Task{Name: r.Name, Prompt: r.Prompt, Created: time.Now().Truncate(time.Second)}, key}
+	if t.by != nil {
+		if err := t.bounded(f, r); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.plan(ctx, f, r, where); err != nil {
 		return nil, err
 	}
@@ -208,6 +213,9 @@ func (t *Tasks) make(ctx context.Context, f *found, r *NewRequest, where *task.P
 	e, err := t.start(ctx, f)
 	if err != nil {
 		return err
+	}
+	if e.Project != string(f.main().Path) {
+		return fmt.Errorf("the workspace would work in %q, not in the task's worktree\nhint: a profile with `cwd` cannot be used for a task", e.Project)
 	}
 	for i := range f.Trees {
 		if err := fill(ctx, e, string(f.Trees[i].Path)); err != nil {

@@ -26,7 +26,20 @@ type Tasks struct {
 	c     *op.Caller
 	git   *task.Git
 	store *task.Store
-	by    string // the workspace of the agent that asks; "" for a person
+	by    *Coordinator // the workspace that asks; nil for a person
+}
+
+// Operator is what can be asked about tasks, outside and inside a coordinator's workspace.
+type Operator interface {
+	New(context.Context, *NewRequest) (*api.Task, error)
+	Status(ctx context.Context, name string) (*api.Task, error)
+	List(ctx context.Context, everywhere, sizes bool) ([]api.Task, error)
+	Diff(ctx context.Context, name string, stat bool) (string, error)
+	Wait(context.Context, *WaitRequest) ([]api.Task, error)
+	Capture(ctx context.Context, name string, lines int) ([]string, error)
+	Send(ctx context.Context, name, text string) error
+	Merge(context.Context, *MergeRequest) (*Merged, error)
+	Drop(ctx context.Context, name string, force bool) error
 }
 
 // Open finds git and the records.
@@ -95,7 +108,7 @@ func none(name string) error {
 
 // mine refuses an agent what it has not asked for itself, as if it were not there.
 func (t *Tasks) mine(f *found) (*found, error) {
-	if t.by != "" && f.Parent != t.by {
+	if t.by != nil && f.Parent != t.by.Workspace {
 		return nil, none(f.Name)
 	}
 	return f, nil

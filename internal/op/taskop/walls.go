@@ -26,6 +26,7 @@ const (
 type bench struct {
 	c     *op.Caller
 	entry supervisor.Entry
+	lent  bool // it goes on afterwards
 }
 
 // look starts one that changes nothing: it sees places, and its own project is an empty directory.
@@ -57,11 +58,14 @@ func (t *Tasks) raise(ctx context.Context, dir string, read []string) (*bench, e
 	if err == nil && !ok {
 		err = fmt.Errorf("workspace %q has ended by itself", w.Name)
 	}
-	return &bench{c, e}, err
+	return &bench{c: c, entry: e}, err
 }
 
 // close ends it, and forgets it.
 func (b *bench) close() {
+	if b.lent {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
 	err := op.End(ctx, b.entry)
