@@ -47,9 +47,9 @@ const (
 
 	OpCredential = "credential" // user and password, for git: its description follows the request, the answer the reply
 	OpToken      = "token"      // of a host, for gh: it follows the reply
-	OpTask = "task" // something about tasks for others; it follows the request, the answer the reply
+	OpTask       = "task"       // something about tasks for others; it follows the request, the answer the reply
 
-	OpSign       = "sign"       // a commit or tag, by gpg: it follows the request, the signature the reply
+	OpSign = "sign" // a commit or tag, by gpg: it follows the request, the signature the reply
 )
 
 // Bounds of what is asked about tasks, and of the answer, in bytes.

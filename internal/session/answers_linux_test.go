@@ -19,6 +19,7 @@ import (
 	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
+	"carrel/internal/protectednames"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 )

@@ -20,6 +20,7 @@ import (
 	"carrel/internal/hostfacts"
 	"carrel/internal/named"
 	"carrel/internal/policy"
+	"carrel/internal/protectednames"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 )

@@ -161,12 +161,17 @@ func (h *hostService) emit(kind, text string) {
 }
 
 // Do implements [hostexec.Host].
-func (h *hostService) Do(what string) *hostexec.Problem {
-	message, hint := what+" comes with worktrees, which this version does not have", ""
+func (h *hostService) Do(ctx context.Context, what string, of hostexec.Task) *hostexec.Problem {
 	if what == hostexec.TypeClipboard {
-		message, hint = "the clipboard of the person's desktop is not read from inside", "`carrel desktop clipboard send` puts it into the workspace's own, which wl-paste and xclip read"
+		return &hostexec.Problem{Code: hostexec.CodeUnsupported, Operation: what, Message: "the clipboard of the person's desktop is not read from inside",
+			Hint: "`carrel desktop clipboard send` puts it into the workspace's own, which wl-paste and xclip read"}
 	}
-	return &hostexec.Problem{Code: hostexec.CodeUnsupported, Operation: what, Message: message, Hint: hint}
+	select {
+	case <-h.ready:
+		return h.inside.tasks.Workmux(ctx, what, of)
+	case <-h.ctx.Done():
+		return &hostexec.Problem{Code: api.CodeBusy, Operation: what, Message: "the workspace is ending"}
+	}
 }
 
 // Start implements [hostexec.Host].

@@ -108,6 +108,26 @@ agent that had ended is started anew, without the prompt that it began with.
 	return cmd
 }
 
+func closeCommand(env *cmdenv.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "close NAME", Short: "End what runs at a task's desk, and keep the task",
+		Long:    "Stops the workspace of a task, and its agent with it. Branch, worktree and history stay.\n" + cmdline.PlainStatus,
+		Example: "  carrel task close fix-login\n  carrel task open fix-login",
+		Args:    cmdline.OneArg("a task"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := operator(env)
+			if err == nil {
+				err = t.Close(cmd.Context(), args[0])
+			}
+			if err == nil {
+				fmt.Fprintf(env.Out, "closed %s\n", args[0])
+			}
+			return err
+		},
+		ValidArgsFunction: completeTask(env),
+	}
+}
+
 func dropCommand(env *cmdenv.Env) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{

@@ -1,6 +1,7 @@
 package taskop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,7 +73,11 @@ var calls = map[string]struct {
 	do      func(ctx context.Context, t *Tasks, c *Call) (any, error)
 }{
 	"new": {true, func(ctx context.Context, t *Tasks, c *Call) (any, error) {
-		return t.New(ctx, &NewRequest{Name: c.Name, Base: c.Base, Agent: c.Agent, Argv: words(c.Argv), Prompt: c.Prompt, Purpose: c.Purpose})
+		name, err := t.nameFor(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		return t.New(ctx, &NewRequest{Name: name, Base: c.Base, Agent: c.Agent, Argv: words(c.Argv), Prompt: c.Prompt, Purpose: c.Purpose})
 	}},
 	"list":   {false, func(ctx context.Context, t *Tasks, c *Call) (any, error) { return t.List(ctx, false, c.Sizes) }},
 	"status": {false, func(ctx context.Context, t *Tasks, c *Call) (any, error) { return t.Status(ctx, c.Name) }},
@@ -88,7 +93,8 @@ var calls = map[string]struct {
 	"merge": {true, func(ctx context.Context, t *Tasks, c *Call) (any, error) {
 		return t.Merge(ctx, &MergeRequest{Name: c.Name, Into: c.Into, Squash: c.Squash, Rebase: c.Rebase, Commit: c.Commit, Message: c.Message, Check: c.Check, Keep: c.Keep})
 	}},
-	"drop": {true, func(ctx context.Context, t *Tasks, c *Call) (any, error) { return nil, t.Drop(ctx, c.Name, c.Force) }},
+	"close": {true, func(ctx context.Context, t *Tasks, c *Call) (any, error) { return nil, t.Close(ctx, c.Name) }},
+	"drop":  {true, func(ctx context.Context, t *Tasks, c *Call) (any, error) { return nil, t.Drop(ctx, c.Name, c.Force) }},
 }
 
 // maxLines bounds the lines of a terminal that are told.
@@ -253,8 +259,32 @@ func Operations() []string {
 	return names
 }
 
-// trimName keeps the beginning of a text that can be a name, for a task that is given none.
-func trimName(text string) string {
+// nameFor is the name that a call gives a new task, or one that its prompt suggests and no task has.
+func (t *Tasks) nameFor(ctx context.Context, c *Call) (string, error) {
+	if c.Name != "" {
+		if task.CheckName(c.Name) == nil {
+			return c.Name, nil
+		}
+		return trimName(c.Name, len(c.Name)), nil // a branch's, such as fix/login
+	}
+	where, err := t.here(ctx)
+	if err != nil {
+		return "", err
+	}
+	first := cmp.Or(trimName(c.Prompt, 4), "task")
+	for i := 1; ; i++ {
+		name := first
+		if i > 1 {
+			name = fmt.Sprintf("%s-%d", first, i)
+		}
+		if _, err := t.store.Get(task.Key(where.Common), name); errors.Is(err, task.ErrNone) || err != nil || i > 100 {
+			return name, nil
+		}
+	}
+}
+
+// trimName keeps the first words of a text as a name.
+func trimName(text string, most int) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
@@ -265,6 +295,6 @@ func trimName(text string) string {
 		return '-'
 	}, text)
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '-' })
-	name = strings.Join(parts[:min(len(parts), 4)], "-")
+	name = strings.Join(parts[:min(len(parts), most)], "-")
 	return strings.Trim(name[:min(len(name), 30)], "-")
 }

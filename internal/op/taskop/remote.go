@@ -117,6 +117,12 @@ func (r *Remote) Merge(ctx context.Context, m *MergeRequest) (*Merged, error) {
 	return call[*Merged](ctx, r, &Call{Op: "merge", Name: m.Name, Into: m.Into, Squash: m.Squash, Rebase: m.Rebase, Commit: m.Commit, Message: m.Message, Check: m.Check, Keep: m.Keep})
 }
 
+// Close is [Tasks.Close].
+func (r *Remote) Close(ctx context.Context, name string) error {
+	_, err := call[any](ctx, r, &Call{Op: "close", Name: name})
+	return err
+}
+
 // Drop is [Tasks.Drop].
 func (r *Remote) Drop(ctx context.Context, name string, force bool) error {
 	_, err := call[any](ctx, r, &Call{Op: "drop", Name: name, Force: force})

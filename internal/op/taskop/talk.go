@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
 	"carrel/internal/supervisor"
 )
 
@@ -98,6 +99,19 @@ func (t *Tasks) Open(ctx context.Context, name string) (e supervisor.Entry, a *a
 	}
 	a, err = t.tell(ctx, f)
 	return e, a, err
+}
+
+// Close ends a task's workspace, with its agent; all else of it stays.
+func (t *Tasks) Close(ctx context.Context, name string) error {
+	f, err := t.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	e, running, err := t.running(f)
+	if err != nil || !running {
+		return err
+	}
+	return op.End(ctx, e)
 }
 
 // runsIn says whether an app of a workspace runs.

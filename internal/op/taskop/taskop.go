@@ -39,6 +39,7 @@ type Operator interface {
 	Capture(ctx context.Context, name string, lines int) ([]string, error)
 	Send(ctx context.Context, name, text string) error
 	Merge(context.Context, *MergeRequest) (*Merged, error)
+	Close(ctx context.Context, name string) error
 	Drop(ctx context.Context, name string, force bool) error
 }
 
