@@ -385,7 +385,7 @@ func (m *merging) approve(ctx context.Context) error {
 	for _, part := range []struct {
 		into  *string
 		flags []string
-	}{{&p.Stat, []string{"--stat=100"}}, {&whole, []string{"--patch", "--binary", "--full-index", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/"}}} {
+	}{{&p.Stat, []string{"--stat=100"}}, {&whole, []string{"--patch", "--binary", "--full-index", "--unified=3", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/"}}} {
 		said, err := git(ctx, m.look.entry, m.target, append(append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color"}, part.flags...), m.before+"..."+m.head, "--")...)
 		if err == nil && said.status != 0 {
 			err = said.problem("git diff")
