@@ -4,7 +4,11 @@ import (
 	"context"
 
 	"carrel/internal/config"
+	"carrel/internal/protectednames"
 )
+
+// Changed lists what a run left in the project.
+type Changed = protectednames.Changed
 
 // DeskStart is how the supervisor of a workspace that stays is started.
 type DeskStart struct {

@@ -108,7 +108,7 @@ func read(dir *os.File, name string) (*Task, error) {
 	}
 	t := new(Task)
 	err = strictjson.Decode(text[:n], t)
-	if err == nil && (t.Name != name || len(t.Trees) == 0 || CheckName(name) != nil) {
+	if err == nil && (t.Name != name || t.Tree.Path == "" || CheckName(name) != nil) {
 		err = errors.New("it is not this task's")
 	}
 	if err != nil {

@@ -23,7 +23,7 @@ func TestStore(t *testing.T) {
 	if keys, err := s.Keys(); len(keys) > 0 || err != nil {
 		t.Errorf("%v, %v", keys, err)
 	}
-	one := &Task{Name: "one", Trees: []Tree{{Repository: "/re\xffpo", Common: "/re\xffpo/.git", Path: "/t\nree", Base: "b", Into: "main"}},
+	one := &Task{Name: "one", Tree: Tree{Repository: "/re\xffpo", Common: "/re\xffpo/.git", Path: "/t\nree", Base: "b", Into: "main"},
 		Workspace: "one", Words: []api.Text{"start", "--read=/\xfe", "--", "one"}, Argv: []api.Text{"x"}, Created: time.Unix(1e9, 0).UTC()}
 	release, err := s.Lock(key)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("of another repository: %v", err)
 	}
 	dir := filepath.Join(s.dir, key)
-	for name, text := range map[string]string{"bad.json": "{", "other.json": `{"name":"one","trees":[{}]}`, "empty.json": `{"name":"empty","trees":[]}`, "note": "x", "x y.json": "{}"} {
+	for name, text := range map[string]string{"bad.json": "{", "other.json": `{"name":"one","tree":{"path":"/x"}}`, "empty.json": `{"name":"empty","tree":{}}`, "note": "x", "x y.json": "{}"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ const BranchPrefix = "task/"
 // repository, too.
 const maxName = 40
 
-// Tree is a linked worktree of a task.
+// Tree is the linked worktree of a task.
 type Tree struct {
 	Repository api.Text `json:"repository"`     // its main working tree, or its git directory where that is bare
 	Common     api.Text `json:"common"`         // its git directory
@@ -27,7 +27,7 @@ type Tree struct {
 // Task is one piece of work.
 type Task struct {
 	Name      string     `json:"name"`
-	Trees     []Tree     `json:"trees"`     // the first is the workspace's project
+	Tree      Tree       `json:"tree"`      // the workspace's project
 	Workspace string     `json:"workspace"` // its name
 	Words     []api.Text `json:"words"`     // of the command line that starts the workspace
 	Agent     string     `json:"agent,omitempty"`

@@ -14,7 +14,6 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/decide"
 	"carrel/internal/policy"
-	"carrel/internal/protectednames"
 	"carrel/internal/session"
 	"carrel/internal/show"
 	"carrel/internal/stdio"
@@ -166,7 +165,7 @@ func tellResult(env *cmdenv.Env, s *session.Session, r *api.Result, asJSON bool)
 	if uneventful && !asJSON && !tty && !s.Lost() {
 		return
 	}
-	var changed protectednames.Changed
+	var changed session.Changed
 	if asJSON || tty || s.Lost() {
 		s.Steps(r)
 	}

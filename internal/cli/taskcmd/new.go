@@ -44,8 +44,7 @@ what the workspace may do.
 		Example: `  carrel task new fix-login --agent claude --prompt 'Fix the login test.'
   carrel task new docs --agent codex --prompt-file docs.md --base main
   carrel task new ui --include .env.local --include node_modules --publish 5173 --agent claude
-  carrel task new quick -- claude -p '{prompt}' --prompt 'Say what this is.'
-  carrel task new both --with ../server --agent gemini`,
+  carrel task new quick -- claude -p '{prompt}' --prompt 'Say what this is.'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); len(args) == 0 || at != 1 && len(args) > 1 || at == 0 {
 				return fmt.Errorf("%q takes the name of the task, and a command behind --, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
@@ -66,7 +65,6 @@ what the workspace may do.
 	own.StringVar(&f.promptFile, "prompt-file", "", "a file with what it is to do; - reads standard input")
 	own.StringArrayVar(&r.Include, "include", nil, "take over a file or directory that git does not have; patterns as *.local work")
 	own.BoolVar(&r.WithChanges, "with-changes", false, "take over what is in no commit here")
-	own.StringArrayVar(&r.With, "with", nil, "also make a worktree of the repository at this directory")
 	own.Bool("coordinator", false, "let its agent give tasks to others, merge what they do into its own branch, and drop them")
 	own.BoolVar(&f.attach, "attach", false, "sit down at its agent's terminal at once")
 	own.Lookup("json").Usage = "print the task as JSON"
@@ -126,7 +124,7 @@ func readPrompt(env *cmdenv.Env, name string) (string, error) {
 }
 
 // ownFlags are those of task new that carrel start does not have, or that this command says itself.
-var ownFlags = []string{"agent", "purpose", "base", "prompt", "prompt-file", "include", "with-changes", "with", "attach", "json", "help", "permissions"}
+var ownFlags = []string{"agent", "purpose", "base", "prompt", "prompt-file", "include", "with-changes", "attach", "json", "help", "permissions"}
 
 // printTask shows one task in full.
 func printTask(env *cmdenv.Env, one *api.Task) {
@@ -150,9 +148,6 @@ func printTask(env *cmdenv.Env, one *api.Task) {
 	row("commits", fmt.Sprint(one.Commits))
 	row("changed", sizeText(one.Diff))
 	row("worktree", show.QuoteIf(string(one.Path)))
-	for _, other := range one.Others {
-		row("", show.QuoteIf(string(other)))
-	}
 	row("workspace", one.Workspace)
 	row("agent", strings.TrimSpace(one.Agent+" "+one.App))
 	row("asked for by", one.Parent)

@@ -158,10 +158,10 @@ func TestPrinted(t *testing.T) {
 	env := &cmdenv.Env{Out: &out, Err: &out}
 	exit := 3
 	one := api.Task{Name: "fix", State: api.TaskFailed, Branch: "task/fix", Into: "main\x1b[2J", Commits: 2, Path: "/a\nb", Workspace: "fix", Agent: "claude", App: "id",
-		Exit: &exit, Pending: 1, Diff: &api.TaskDiff{Files: 1, Added: 2, Removed: 3, Unsaved: true}, Others: []api.Text{"/other"}, Parent: "lead"}
+		Exit: &exit, Pending: 1, Diff: &api.TaskDiff{Files: 1, Added: 2, Removed: 3, Unsaved: true}, Parent: "lead"}
 	printTask(env, &one)
 	printTasks(env, []api.Task{one}, true, true)
-	for _, want := range []string{"failed (exit 3), 1 approval waits", "1 file, +2 -3, some in no commit", `"/a\nb"`, "/other", "lead", "TASK  STATE"} {
+	for _, want := range []string{"failed (exit 3), 1 approval waits", "1 file, +2 -3, some in no commit", `"/a\nb"`, "lead", "TASK  STATE"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}

@@ -182,71 +182,51 @@ func waitDenial(err error) *api.Denial {
 }
 
 // bounded holds a coordinator's new task to what the coordinator may itself.
-func (t *Tasks) bounded(f *found, r *NewRequest) error {
-	list, broken, err := t.store.List(f.key)
+func (rec *records) bounded(f *found, r *NewRequest) error {
+	list, broken, err := rec.store.List(f.key)
 	if err != nil {
 		return err
 	}
 	n := len(broken) // which may be its own
 	for _, one := range list {
-		if one.Parent == t.by.Workspace {
+		if one.Parent == rec.by.Workspace {
 			n++
 		}
 	}
 	if n >= maxChildren {
 		return &api.Denial{Code: api.CodeBusy, Operation: "task new", Subject: f.Name, Rule: fmt.Sprintf("%d tasks at once", maxChildren), Source: "built in",
-			Message: fmt.Sprintf("workspace %s has %d tasks already", t.by.Workspace, n), Hint: "merge or drop one first"}
+			Message: fmt.Sprintf("workspace %s has %d tasks already", rec.by.Workspace, n), Hint: "merge or drop one first"}
 	}
-	if r.Agent != "" && r.Agent != t.by.Agent {
+	if r.Agent != "" && r.Agent != rec.by.Agent {
 		return &api.Denial{Code: api.CodeCeiling, Operation: "task new", Subject: r.Agent, Rule: "a task gets what its coordinator has", Source: "built in",
-			Message: fmt.Sprintf("workspace %s is not for agent %s, and has not its login", t.by.Workspace, r.Agent), Hint: "leave --agent out, or give the same agent"}
+			Message: fmt.Sprintf("workspace %s is not for agent %s, and has not its login", rec.by.Workspace, r.Agent), Hint: "leave --agent out, or give the same agent"}
 	}
-	if len(r.Include) > 0 || r.WithChanges || len(r.With) > 0 || len(r.Words) > 0 {
+	if len(r.Include) > 0 || r.WithChanges || len(r.Words) > 0 {
 		return errors.New("a task that an agent asks for takes over no files and no flags")
 	}
 	if r.Agent == "" && len(r.Argv) == 0 {
-		r.Agent = t.by.Agent
+		r.Agent = rec.by.Agent
 	}
-	f.Parent, r.Words = t.by.Workspace, t.by.Words
+	f.Parent, r.Words = rec.by.Workspace, rec.by.Words
 	return nil
 }
 
 // ownBranch refuses a coordinator to merge into anything but the branch that it is on itself.
-func (t *Tasks) ownBranch(ctx context.Context, f *found, r *MergeRequest) error {
-	where, err := t.here(ctx)
+func (rec *records) ownBranch(ctx context.Context, f *found, r *MergeRequest) error {
+	where, err := rec.here(ctx)
 	if err != nil {
 		return err
 	}
 	into := r.Into
 	if into == "" {
-		into = f.main().Into
+		into = f.Tree.Into
 	}
-	if where.Branch == "" || into != where.Branch || len(f.Trees) > 1 || task.Key(where.Common) != f.key {
+	if where.Branch == "" || into != where.Branch || task.Key(where.Common) != f.key {
 		return &api.Denial{Code: api.CodeNotHuman, Operation: "task merge", Subject: f.Name, Rule: "a coordinator merges into its own branch", Source: "built in",
 			Message: fmt.Sprintf("merging task %s into %q takes a person", f.Name, into), Hint: "`carrel task merge " + f.Name + "`, outside"}
 	}
 	r.Approve = nil // its own branch is its own to change
 	return nil
-}
-
-// Run runs a command in a task's workspace, in its worktree.
-func (t *Tasks) Run(ctx context.Context, name string, argv []string) (*Ran, error) {
-	if len(argv) == 0 {
-		return nil, errors.New("no command given")
-	}
-	f, err := t.find(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	e, err := t.mustRun(f)
-	if err != nil {
-		return nil, err
-	}
-	said, err := in(ctx, e, string(f.main().Path), argv...)
-	if err != nil {
-		return nil, err
-	}
-	return &Ran{Stdout: api.Text(said.out), Stderr: api.Text(said.err), Exit: said.status}, nil
 }
 
 // Operations are the names of what programs inside can ask for.
@@ -260,14 +240,14 @@ func Operations() []string {
 }
 
 // nameFor is the name that a call gives a new task, or one that its prompt suggests and no task has.
-func (t *Tasks) nameFor(ctx context.Context, c *Call) (string, error) {
+func (rec *records) nameFor(ctx context.Context, c *Call) (string, error) {
 	if c.Name != "" {
 		if task.CheckName(c.Name) == nil {
 			return c.Name, nil
 		}
 		return trimName(c.Name, len(c.Name)), nil // a branch's, such as fix/login
 	}
-	where, err := t.here(ctx)
+	where, err := rec.here(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -277,7 +257,7 @@ func (t *Tasks) nameFor(ctx context.Context, c *Call) (string, error) {
 		if i > 1 {
 			name = fmt.Sprintf("%s-%d", first, i)
 		}
-		if _, err := t.store.Get(task.Key(where.Common), name); errors.Is(err, task.ErrNone) || err != nil || i > 100 {
+		if _, err := rec.store.Get(task.Key(where.Common), name); errors.Is(err, task.ErrNone) || err != nil || i > 100 {
 			return name, nil
 		}
 	}

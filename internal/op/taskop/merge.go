@@ -42,13 +42,8 @@ type Preview struct {
 
 // Merged is what a merge has done.
 type Merged struct {
-	Name string `json:"name"`
-	Into []Into `json:"into"`
-	Kept bool   `json:"kept"` // the task goes on
-}
-
-// Into is what was done to one repository.
-type Into struct {
+	Name       string   `json:"name"`
+	Kept       bool     `json:"kept"` // the task goes on
 	Repository api.Text `json:"repository"`
 	Branch     string   `json:"branch"`
 	Head       string   `json:"head"`   // the commit that was taken over
@@ -58,7 +53,7 @@ type Into struct {
 	Steps      []uint64 `json:"steps,omitempty"` // of that project's history; one undo takes it back
 }
 
-// merging is a merge under way, for one of a task's repositories.
+// merging is a merge under way.
 type merging struct {
 	t    *Tasks
 	f    *found
@@ -103,94 +98,66 @@ func (t *Tasks) Merge(ctx context.Context, r *MergeRequest) (*Merged, error) {
 			return nil, err
 		}
 	}
-	var all []*merging
-	defer func() {
-		for _, m := range all {
-			m.close()
-		}
-	}()
-	for i := range f.Trees {
-		m := &merging{t: t, f: f, r: r, tree: &f.Trees[i]}
-		all = append(all, m)
-		if err := m.prepare(ctx); err != nil {
-			return nil, err
-		}
+	m := &merging{t: t, f: f, r: r, tree: &f.Tree}
+	defer m.close()
+	if err := m.prepare(ctx); err != nil {
+		return nil, err
 	}
-	if all = slices.DeleteFunc(all, func(m *merging) bool { return m.nothing(ctx) }); len(all) == 0 {
-		return nil, fmt.Errorf("task %s has no commit that %s does not have\nhint: `carrel task diff %s` shows what is in no commit; --commit MESSAGE makes one", f.Name, cmpInto(f, r), f.Name)
+	n, err := t.git.Count(ctx, repository(m.tree), m.before, m.head)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("task %s has no commit that %s does not have\nhint: `carrel task diff %s` shows what is in no commit; --commit MESSAGE makes one", f.Name, m.into, f.Name)
 	}
 	if err := t.check(ctx, f, r); err != nil {
 		return nil, err
 	}
-	for _, m := range all {
-		if err := m.approve(ctx); err != nil {
-			return nil, err
-		}
+	if err := m.approve(ctx); err != nil {
+		return nil, err
 	}
-	out := &Merged{Name: f.Name}
-	for i, m := range all {
-		done, err := m.merge(ctx)
-		if err != nil {
-			if i > 0 {
-				err = fmt.Errorf("%w\nhint: %d of %d repositories were merged; `carrel undo` there takes it back", err, i, len(all))
-			}
-			return nil, err
-		}
-		out.Into = append(out.Into, *done)
+	done, err := m.merge(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if r.Keep || slices.ContainsFunc(all, func(m *merging) bool { return m.patch != "" }) {
-		out.Kept = true // what was left out is there still
-		return out, nil
+	if done.Kept = r.Keep || m.patch != ""; done.Kept { // what was left out is there still
+		return done, nil
 	}
-	for _, m := range all {
-		m.close()
-	}
-	return out, t.remove(ctx, f)
-}
-
-func cmpInto(f *found, r *MergeRequest) string {
-	if r.Into != "" {
-		return r.Into
-	}
-	return f.main().Into
+	m.close()
+	return done, t.remove(ctx, f)
 }
 
 // commit makes a commit of what is in none, in the task's own workspace, or refuses where there is
 // such a thing.
 func (t *Tasks) commit(ctx context.Context, f *found, r *MergeRequest) error {
-	for i := range f.Trees {
-		one := &f.Trees[i]
-		b, err := t.look(ctx, string(one.Common), string(one.Path))
-		if err != nil {
-			return err
-		}
-		changed, gone, err := unsaved(ctx, b.entry, string(one.Path))
-		b.close()
-		if err != nil {
-			return err
-		}
-		if len(changed)+len(gone) == 0 {
-			continue
-		}
-		if r.Commit == "" {
-			return &api.Denial{Code: api.CodeUnsaved, Operation: "task merge", Subject: f.Name,
-				Message: fmt.Sprintf("task %s: in no commit: %s", f.Name, some(append(changed, gone...))),
-				Hint:    "--commit MESSAGE makes a commit of them; or ask the agent to"}
-		}
-		e, err := t.start(ctx, f)
-		if err != nil {
-			return err
-		}
-		said, err := scriptOf(ctx, e, string(one.Path), `git -c core.hooksPath=/dev/null add -A -- . && git -c core.hooksPath=/dev/null commit --quiet -m "$1"`, r.Commit)
-		if err == nil && said.status != 0 {
-			err = said.problem("git commit")
-		}
-		if err != nil {
-			return err
-		}
+	one := &f.Tree
+	b, err := t.look(ctx, string(one.Common), string(one.Path))
+	if err != nil {
+		return err
 	}
-	return nil
+	changed, gone, err := unsaved(ctx, b.entry, string(one.Path))
+	b.close()
+	if err != nil || len(changed)+len(gone) == 0 {
+		return err
+	}
+	if r.Commit == "" {
+		return &api.Denial{Code: api.CodeUnsaved, Operation: "task merge", Subject: f.Name,
+			Message: fmt.Sprintf("task %s: in no commit: %s", f.Name, some(append(changed, gone...))),
+			Hint:    "--commit MESSAGE makes a commit of them; or ask the agent to"}
+	}
+	e, err := t.start(ctx, f)
+	if err != nil {
+		return err
+	}
+	said, err := scriptOf(ctx, e, string(one.Path), commitScript, r.Commit)
+	if err == nil && said.status != 0 {
+		err = said.problem("git commit")
+	}
+	return err
 }
+
+// commitScript makes a commit of all that is in none, with the message $1.
+const commitScript = `g="git -c core.hooksPath=/dev/null"; $g add -A -- . && $g commit --quiet -m "$1"`
 
 // some names the first of many files.
 func some(names []string) string {
@@ -208,28 +175,23 @@ func (t *Tasks) rebase(ctx context.Context, f *found, r *MergeRequest) error {
 	if err != nil {
 		return err
 	}
-	for i := range f.Trees {
-		one := &f.Trees[i]
-		into, err := target(one, r)
-		if err != nil {
-			return err
-		}
-		onto, err := t.git.Commit(ctx, repository(one), "refs/heads/"+into)
-		if err != nil {
-			return err
-		}
-		said, err := git(ctx, e, string(one.Path), "rebase", "--quiet", onto)
-		if err != nil {
-			return err
-		}
-		if said.status != 0 {
-			_, _ = git(ctx, e, string(one.Path), "rebase", "--abort")
-			return &api.Denial{Code: api.CodeConflict, Operation: "task merge", Subject: f.Name,
-				Message: fmt.Sprintf("the commits of task %s do not fit on top of %s: %v", f.Name, into, said.problem("git rebase")),
-				Hint:    "nothing was changed; have the agent rebase onto " + into + ", or merge without --rebase"}
-		}
+	one := &f.Tree
+	into, err := target(one, r)
+	if err != nil {
+		return err
 	}
-	return nil
+	onto, err := t.git.Commit(ctx, repository(one), "refs/heads/"+into)
+	if err != nil {
+		return err
+	}
+	said, err := git(ctx, e, string(one.Path), "rebase", "--quiet", onto)
+	if err != nil || said.status == 0 {
+		return err
+	}
+	_, _ = git(ctx, e, string(one.Path), "rebase", "--abort")
+	return &api.Denial{Code: api.CodeConflict, Operation: "task merge", Subject: f.Name,
+		Message: fmt.Sprintf("the commits of task %s do not fit on top of %s: %v", f.Name, into, said.problem("git rebase")),
+		Hint:    "nothing was changed; have the agent rebase onto " + into + ", or merge without --rebase"}
 }
 
 // target is the branch that a tree's work goes into.
@@ -254,7 +216,7 @@ func (t *Tasks) check(ctx context.Context, f *found, r *MergeRequest) error {
 		return err
 	}
 	t.c.Tell("checking: " + r.Check)
-	said, err := scriptOf(ctx, e, string(f.main().Path), r.Check)
+	said, err := scriptOf(ctx, e, string(f.Tree.Path), r.Check)
 	if err != nil {
 		return err
 	}
@@ -360,16 +322,6 @@ func tracked(ctx context.Context, e supervisor.Entry, tree string, names []strin
 	return slices.DeleteFunc(names, func(name string) bool { return !known[name] })
 }
 
-// nothing says whether the branch has all of the task's commits.
-func (m *merging) nothing(ctx context.Context) bool {
-	n, err := m.t.git.Count(ctx, repository(m.tree), m.before, m.head)
-	if none := err == nil && n == 0; none {
-		m.close()
-		return true
-	}
-	return false
-}
-
 // approve has a person, or a rule, say yes. What they are shown is what the commits hold, read in
 // walls that no agent was in.
 func (m *merging) approve(ctx context.Context) error {
@@ -419,7 +371,7 @@ const (
 )
 
 // merge does it.
-func (m *merging) merge(ctx context.Context) (*Into, error) {
+func (m *merging) merge(ctx context.Context) (*Merged, error) {
 	if now, err := m.t.git.Commit(ctx, repository(m.tree), "refs/heads/"+m.into); err != nil || now != m.before {
 		return nil, errors.Join(err, fmt.Errorf("%s has changed meanwhile\nhint: the same command looks at it anew", m.into))
 	}
@@ -460,7 +412,7 @@ func (m *merging) merge(ctx context.Context) (*Into, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := &Into{Repository: m.tree.Repository, Branch: m.into, Head: m.head, Before: m.before, After: after, Steps: said.steps}
+	done := &Merged{Name: m.f.Name, Repository: m.tree.Repository, Branch: m.into, Head: m.head, Before: m.before, After: after, Steps: said.steps}
 	if !m.borrowed {
 		done.Path = api.Text(m.target)
 	}

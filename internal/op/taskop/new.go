@@ -14,16 +14,12 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/named"
 	"carrel/internal/op"
-	"carrel/internal/op/startop"
 	"carrel/internal/supervisor"
 	"carrel/internal/task"
 )
 
 // endTime is how long a workspace that is not wanted any more may take to end.
 const endTime = 20 * time.Second
-
-// maxTrees bounds the repositories of one task.
-const maxTrees = 16
 
 // NewRequest is a task that is asked for.
 type NewRequest struct {
@@ -35,8 +31,15 @@ type NewRequest struct {
 	Purpose     string
 	Include     []string // files that git does not have, to be taken over from the caller's working tree
 	WithChanges bool     // take over what is in no commit there
-	With        []string // directories of further repositories
 	Words       []string // flags of carrel start
+}
+
+// making is a task that is being made.
+type making struct {
+	*records
+	f     *found
+	r     *NewRequest
+	where *task.Place // the caller
 }
 
 // New makes a task: branch, worktree, workspace, and its agent in a terminal. Where something
@@ -68,10 +71,11 @@ func (t *Tasks) New(ctx context.Context, r *NewRequest) (*api.Task, error) {
 			return nil, err
 		}
 	}
-	if err := t.plan(ctx, f, r, where); err != nil {
+	m := &making{t.records, f, r, where}
+	if err := m.plan(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.make(ctx, f, r, where); err != nil {
+	if err := m.make(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*endTime)
 		defer cancel()
 		return nil, errors.Join(err, t.remove(undo, f))
@@ -80,43 +84,27 @@ func (t *Tasks) New(ctx context.Context, r *NewRequest) (*api.Task, error) {
 }
 
 // plan decides all that a task is to be.
-func (t *Tasks) plan(ctx context.Context, f *found, r *NewRequest, where *task.Place) error {
-	places := []*task.Place{where}
-	for _, dir := range r.With {
-		other, err := t.at(ctx, dir)
-		if err != nil {
-			return fmt.Errorf("--with %q: %w", dir, err)
-		}
-		if slices.ContainsFunc(places, func(p *task.Place) bool { return p.Common == other.Common }) {
-			return fmt.Errorf("--with %q: the task has a worktree of that repository already", dir)
-		}
-		places = append(places, other)
+func (m *making) plan(ctx context.Context) error {
+	t, f, r, where := m.records, m.f, m.r, m.where
+	revision := "HEAD"
+	if r.Base != "" {
+		revision = r.Base
 	}
-	if len(places) > maxTrees {
-		return fmt.Errorf("a task has worktrees of at most %d repositories, not %d", maxTrees, len(places))
+	base, err := t.git.Commit(ctx, where.Top, revision)
+	if err != nil {
+		return fmt.Errorf("%w: %s\nhint: --base names a branch or a commit; a new repository needs a first commit", err, where.Top)
 	}
-	for i, p := range places {
-		revision := "HEAD"
-		if i == 0 && r.Base != "" {
-			revision = r.Base
-		}
-		base, err := t.git.Commit(ctx, p.Top, revision)
-		if err != nil {
-			return fmt.Errorf("%w: %s\nhint: --base names a branch or a commit; a new repository needs a first commit", err, p.Top)
-		}
-		if t.git.HasBranch(ctx, p.Top, f.Branch()) {
-			return &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: f.Branch(), Message: fmt.Sprintf("there is a branch %q in %s already", f.Branch(), p.Main),
-				Hint: "take another name, or remove it: git branch -D " + f.Branch()}
-		}
-		into := p.Branch
-		if i == 0 && r.Base != "" && t.git.HasBranch(ctx, p.Top, r.Base) {
-			into = r.Base
-		}
-		f.Trees = append(f.Trees, task.Tree{Repository: api.Text(p.Main), Common: api.Text(p.Common), Base: base, Into: into,
-			Path: api.Text(task.PathOf(t.dataHome(), task.Key(p.Common), p.Main, r.Name))})
+	if t.git.HasBranch(ctx, where.Top, f.Branch()) {
+		return &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: f.Branch(), Message: fmt.Sprintf("there is a branch %q in %s already", f.Branch(), where.Main),
+			Hint: "take another name, or remove it: git branch -D " + f.Branch()}
 	}
-	var err error
-	if f.Workspace, err = t.workspaceName(r.Name, where); err != nil {
+	into := where.Branch
+	if r.Base != "" && t.git.HasBranch(ctx, where.Top, r.Base) {
+		into = r.Base
+	}
+	f.Tree = task.Tree{Repository: api.Text(where.Main), Common: api.Text(where.Common), Base: base, Into: into,
+		Path: api.Text(task.PathOf(t.dataHome(), f.key, where.Main, r.Name))}
+	if f.Workspace, err = m.workspaceName(); err != nil {
 		return err
 	}
 	return f.command(r)
@@ -124,7 +112,8 @@ func (t *Tasks) plan(ctx context.Context, f *found, r *NewRequest, where *task.P
 
 // workspaceName is the task's own name, or one with the repository's where another workspace
 // has that.
-func (t *Tasks) workspaceName(name string, where *task.Place) (string, error) {
+func (m *making) workspaceName() (string, error) {
+	t, name, where := m.records, m.r.Name, m.where
 	for _, one := range []string{name, named.NameFor(where.Main)[:min(len(named.NameFor(where.Main)), 20)] + "-" + name} {
 		if _, err := named.Read(t.c.State(), one); err == nil {
 			continue
@@ -173,9 +162,6 @@ func (f *found) command(r *NewRequest) error {
 	}
 	f.Argv = texts(argv)
 	start := append([]string{"start"}, r.Words...)
-	for _, other := range f.Trees[1:] {
-		start = append(start, "--write="+string(other.Path))
-	}
 	if f.Agent != "" {
 		start = append(start, "--agent="+f.Agent)
 	}
@@ -188,42 +174,36 @@ func (f *found) command(r *NewRequest) error {
 }
 
 // make makes what was planned.
-func (t *Tasks) make(ctx context.Context, f *found, r *NewRequest, where *task.Place) error {
-	for i := range f.Trees {
-		one := &f.Trees[i]
-		if err := os.MkdirAll(filepath.Dir(string(one.Path)), 0o700); err != nil {
-			return err
-		}
-		if _, err := os.Lstat(string(one.Path)); err == nil {
-			return fmt.Errorf("%q is there already, and no task's\nhint: look at it and move it away", string(one.Path))
-		}
+func (m *making) make(ctx context.Context) error {
+	t, f := m.records, m.f
+	one := &f.Tree
+	if err := os.MkdirAll(filepath.Dir(string(one.Path)), 0o700); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(string(one.Path)); err == nil {
+		return fmt.Errorf("%q is there already, and no task's\nhint: look at it and move it away", string(one.Path))
 	}
 	if err := t.store.Save(f.key, f.Task); err != nil { // first: what a kill leaves can be dropped by its name
 		return err
 	}
-	for i := range f.Trees {
-		one := &f.Trees[i]
-		if err := t.git.AddTree(ctx, repository(one), string(one.Path), f.Branch(), one.Base, "carrel task "+f.Name); err != nil {
-			return err
-		}
+	if err := t.git.AddTree(ctx, repository(one), string(one.Path), f.Branch(), one.Base, "carrel task "+f.Name); err != nil {
+		return err
 	}
-	if err := t.include(f, r, where); err != nil { // before the walls stand: they hide what is secret of it
+	if err := m.include(); err != nil { // before the walls stand: they hide what is secret of it
 		return err
 	}
 	e, err := t.start(ctx, f)
 	if err != nil {
 		return err
 	}
-	if e.Project != string(f.main().Path) {
+	if e.Project != string(f.Tree.Path) {
 		return fmt.Errorf("the workspace would work in %q, not in the task's worktree\nhint: a profile with `cwd` cannot be used for a task", e.Project)
 	}
-	for i := range f.Trees {
-		if err := fill(ctx, e, string(f.Trees[i].Path)); err != nil {
-			return err
-		}
+	if err := fill(ctx, e, string(one.Path)); err != nil {
+		return err
 	}
-	if r.WithChanges {
-		if err := t.takeOver(ctx, f, where); err != nil {
+	if m.r.WithChanges {
+		if err := m.takeOver(ctx); err != nil {
 			return err
 		}
 	}
@@ -240,11 +220,12 @@ func fill(ctx context.Context, e supervisor.Entry, tree string) error {
 }
 
 // include copies the files that were named from the caller's working tree.
-func (t *Tasks) include(f *found, r *NewRequest, where *task.Place) error {
+func (m *making) include() error {
+	t, f, r, where := m.records, m.f, m.r, m.where
 	if len(r.Include) == 0 {
 		return nil
 	}
-	n, err := task.Copy(where.Top, string(f.main().Path), r.Include)
+	n, err := task.Copy(where.Top, string(f.Tree.Path), r.Include)
 	if err == nil {
 		t.c.Tell(fmt.Sprintf("%d files were taken over from %s", n, where.Top))
 	}
@@ -252,8 +233,9 @@ func (t *Tasks) include(f *found, r *NewRequest, where *task.Place) error {
 }
 
 // takeOver copies what is in no commit from the caller's working tree.
-func (t *Tasks) takeOver(ctx context.Context, f *found, where *task.Place) error {
-	tree := string(f.main().Path)
+func (m *making) takeOver(ctx context.Context) error {
+	t, f, where := m.records, m.f, m.where
+	tree := string(f.Tree.Path)
 	b, err := t.look(ctx, where.Top, where.Common)
 	if err != nil {
 		return err
@@ -298,44 +280,4 @@ func parseStatus(out string) (changed, gone []string) {
 		}
 	}
 	return changed, gone
-}
-
-// start starts the workspace of a task, or finds it running.
-func (t *Tasks) start(ctx context.Context, f *found) (supervisor.Entry, error) {
-	if e, ok, err := t.running(f); ok || err != nil {
-		return e, err
-	}
-	c := t.c.At(string(f.main().Path))
-	under, err := c.Ceilings()
-	if err != nil {
-		return supervisor.Entry{}, err
-	}
-	r := &startop.Request{Name: f.Workspace, Detach: true, Words: words(f.Words)}
-	r.Asked.Ceilings = under
-	started, err := startop.Start(ctx, c, r)
-	if err != nil {
-		return supervisor.Entry{}, err
-	}
-	for _, text := range append(started.Announcements, started.Notes...) {
-		c.Tell(text)
-	}
-	e, ok, err := t.running(f)
-	if err == nil && !ok {
-		err = fmt.Errorf("workspace %q has ended by itself\nhint: `carrel events %s` says why", f.Workspace, f.Workspace)
-	}
-	return e, err
-}
-
-// startAgent starts what works on the task, in a terminal, and writes down which that is.
-func (t *Tasks) startAgent(ctx context.Context, f *found, e supervisor.Entry) error {
-	f.App = ""
-	if len(f.Argv) > 0 {
-		c := api.Command{Name: "agent", Argv: words(f.Argv), Columns: 120, Rows: 40}
-		r, err := e.Call(ctx, api.Request{Op: api.OpTerminal, Command: &c})
-		if err != nil {
-			return err
-		}
-		f.App = r.App.ID
-	}
-	return t.store.Save(f.key, f.Task)
 }

@@ -162,16 +162,31 @@ func (t *Tasks) Rename(ctx context.Context, from, to string) (*api.Task, error) 
 	if err := t.store.Save(f.key, &renamed); err != nil { // two records for a moment, and never none
 		return nil, err
 	}
-	for i := range f.Trees {
-		if err := t.git.RenameBranch(ctx, repository(&f.Trees[i]), f.Branch(), renamed.Branch()); err != nil {
-			for j := range i {
-				err = errors.Join(err, t.git.RenameBranch(ctx, repository(&f.Trees[j]), renamed.Branch(), f.Branch()))
-			}
-			return nil, errors.Join(err, t.store.Remove(f.key, to))
-		}
+	if err := t.git.RenameBranch(ctx, repository(&f.Tree), f.Branch(), renamed.Branch()); err != nil {
+		return nil, errors.Join(err, t.store.Remove(f.key, to))
 	}
 	if err := t.store.Remove(f.key, from); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	return t.tell(ctx, &found{&renamed, f.key})
+}
+
+// Run runs a command in a task's workspace, in its worktree.
+func (t *Tasks) Run(ctx context.Context, name string, argv []string) (*Ran, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("no command given")
+	}
+	f, err := t.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	e, err := t.mustRun(f)
+	if err != nil {
+		return nil, err
+	}
+	said, err := in(ctx, e, string(f.Tree.Path), argv...)
+	if err != nil {
+		return nil, err
+	}
+	return &Ran{Stdout: api.Text(said.out), Stderr: api.Text(said.err), Exit: said.status}, nil
 }

@@ -96,7 +96,7 @@ func TestCommand(t *testing.T) {
 		{"a zero byte", NewRequest{Argv: []string{"a\x00b"}}, nil, "", "zero byte"},
 		{"a long purpose", NewRequest{Purpose: strings.Repeat("x", 1000)}, nil, "", "purpose"},
 	} {
-		f := &found{&task.Task{Name: "n", Workspace: "w", Trees: []task.Tree{{Path: "/a"}, {Path: "/b"}}}, "key"}
+		f := &found{&task.Task{Name: "n", Workspace: "w", Tree: task.Tree{Path: "/a"}}, "key"}
 		c.r.Words = []string{"--network=closed"}
 		err := f.command(&c.r)
 		if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
@@ -108,7 +108,7 @@ func TestCommand(t *testing.T) {
 		if got := words(f.Argv); !slices.Equal(got, c.argv) || f.Agent != c.agent {
 			t.Errorf("%s: %q %q", c.name, got, f.Agent)
 		}
-		if got := words(f.Words); got[0] != "start" || got[1] != "--network=closed" || got[2] != "--write=/b" || !slices.Equal(got[len(got)-2:], []string{"--", "w"}) ||
+		if got := words(f.Words); got[0] != "start" || got[1] != "--network=closed" || !slices.Equal(got[len(got)-2:], []string{"--", "w"}) ||
 			slices.Contains(got, "--agent="+c.agent) != (c.agent != "") {
 			t.Errorf("%s: %q", c.name, got)
 		}
@@ -118,9 +118,9 @@ func TestCommand(t *testing.T) {
 // TestBounded: a coordinator's tasks get what it has, and no more than it may have of them.
 func TestBounded(t *testing.T) {
 	t.Parallel()
-	tasks := &Tasks{c: &op.Caller{}, store: task.OpenStore(t.TempDir()), by: &Coordinator{Workspace: "lead", Agent: "claude", Words: []string{"--network=closed"}}}
-	fresh := func() *found { return &found{&task.Task{Name: "x", Trees: []task.Tree{{}}}, "key"} }
-	for _, bad := range []NewRequest{{Agent: "codex"}, {Include: []string{".env"}}, {WithChanges: true}, {With: []string{"/etc"}}, {Words: []string{"--network=open"}}} {
+	tasks := &Tasks{&records{c: &op.Caller{}, store: task.OpenStore(t.TempDir()), by: &Coordinator{Workspace: "lead", Agent: "claude", Words: []string{"--network=closed"}}}}
+	fresh := func() *found { return &found{&task.Task{Name: "x", Tree: task.Tree{Path: "/x"}}, "key"} }
+	for _, bad := range []NewRequest{{Agent: "codex"}, {Include: []string{".env"}}, {WithChanges: true}, {Words: []string{"--network=open"}}} {
 		if err := tasks.bounded(fresh(), &bad); err == nil {
 			t.Errorf("%+v is let through", bad)
 		}
@@ -138,14 +138,14 @@ func TestBounded(t *testing.T) {
 		if i == 0 {
 			parent = "other"
 		}
-		if err := tasks.store.Save("key", &task.Task{Name: fmt.Sprint("c", i), Parent: parent, Trees: []task.Tree{{}}}); err != nil {
+		if err := tasks.store.Save("key", &task.Task{Name: fmt.Sprint("c", i), Parent: parent, Tree: task.Tree{Path: "/x"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := tasks.bounded(fresh(), &NewRequest{}); err != nil {
 		t.Errorf("the eighth: %v", err)
 	}
-	if err := tasks.store.Save("key", &task.Task{Name: "last", Parent: "lead", Trees: []task.Tree{{}}}); err != nil {
+	if err := tasks.store.Save("key", &task.Task{Name: "last", Parent: "lead", Tree: task.Tree{Path: "/x"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := tasks.bounded(fresh(), &NewRequest{}); err == nil || !strings.Contains(err.Error(), "8 tasks already") {
@@ -158,7 +158,7 @@ func TestNotMine(t *testing.T) {
 	t.Parallel()
 	store := task.OpenStore(t.TempDir())
 	for name, parent := range map[string]string{"own": "lead", "theirs": "other", "persons": ""} {
-		if err := store.Save("key", &task.Task{Name: name, Parent: parent, Trees: []task.Tree{{}}}); err != nil {
+		if err := store.Save("key", &task.Task{Name: name, Parent: parent, Tree: task.Tree{Path: "/x"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestNotMine(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no git")
 	}
-	tasks := &Tasks{c: &op.Caller{Dir: t.TempDir()}, git: git, store: store, by: &Coordinator{Workspace: "lead"}}
+	tasks := &Tasks{&records{c: &op.Caller{Dir: t.TempDir()}, git: git, store: store, by: &Coordinator{Workspace: "lead"}}}
 	if f, err := tasks.find(t.Context(), "own"); err != nil || f.Name != "own" {
 		t.Errorf("its own: %v", err)
 	}

@@ -30,23 +30,25 @@ type bench struct {
 }
 
 // look starts one that changes nothing: it sees places, and its own project is an empty directory.
-func (t *Tasks) look(ctx context.Context, places ...string) (*bench, error) {
-	dir := filepath.Join(t.dataHome(), "carrel", "tasks", ".look")
+func (rec *records) look(ctx context.Context, places ...string) (*bench, error) {
+	dir := filepath.Join(rec.dataHome(), "carrel", "tasks", ".look")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return t.raise(ctx, dir, places)
+	return rec.raise(ctx, dir, places)
 }
 
 // bench starts one whose changes of the project at dir are recorded in its history.
-func (t *Tasks) bench(ctx context.Context, dir string) (*bench, error) { return t.raise(ctx, dir, nil) }
+func (rec *records) bench(ctx context.Context, dir string) (*bench, error) {
+	return rec.raise(ctx, dir, nil)
+}
 
-func (t *Tasks) raise(ctx context.Context, dir string, read []string) (*bench, error) {
+func (rec *records) raise(ctx context.Context, dir string, read []string) (*bench, error) {
 	var id [4]byte
 	_, _ = rand.Read(id[:])
 	w := &startop.Wish{Name: "task-" + hex.EncodeToString(id[:]), Purpose: "compares or merges a task", Network: "closed", Read: read,
 		Owner: os.Getpid(), Passing: true}
-	c := t.c.At(dir)
+	c := rec.c.At(dir)
 	r, err := w.Request(c)
 	if err != nil {
 		return nil, err
@@ -132,3 +134,43 @@ func scriptOf(ctx context.Context, e supervisor.Entry, dir, script string, args 
 //
 //go:embed compare.sh
 var compare string
+
+// start starts the workspace of a task, or finds it running.
+func (rec *records) start(ctx context.Context, f *found) (supervisor.Entry, error) {
+	if e, ok, err := rec.running(f); ok || err != nil {
+		return e, err
+	}
+	c := rec.c.At(string(f.Tree.Path))
+	under, err := c.Ceilings()
+	if err != nil {
+		return supervisor.Entry{}, err
+	}
+	r := &startop.Request{Name: f.Workspace, Detach: true, Words: words(f.Words)}
+	r.Asked.Ceilings = under
+	started, err := startop.Start(ctx, c, r)
+	if err != nil {
+		return supervisor.Entry{}, err
+	}
+	for _, text := range append(started.Announcements, started.Notes...) {
+		c.Tell(text)
+	}
+	e, ok, err := rec.running(f)
+	if err == nil && !ok {
+		err = fmt.Errorf("workspace %q has ended by itself\nhint: `carrel events %s` says why", f.Workspace, f.Workspace)
+	}
+	return e, err
+}
+
+// startAgent starts what works on the task, in a terminal, and writes down which that is.
+func (rec *records) startAgent(ctx context.Context, f *found, e supervisor.Entry) error {
+	f.App = ""
+	if len(f.Argv) > 0 {
+		c := api.Command{Name: "agent", Argv: words(f.Argv), Columns: 120, Rows: 40}
+		r, err := e.Call(ctx, api.Request{Op: api.OpTerminal, Command: &c})
+		if err != nil {
+			return err
+		}
+		f.App = r.App.ID
+	}
+	return rec.store.Save(f.key, f.Task)
+}
