@@ -176,7 +176,7 @@ var layers = map[string][]string{
 	"cli/desktopcmd":  {"api", "cli/cmdenv", "cli/target", "clipboard", "cmdline", "memfile", "outfile", "show", "strictjson", "supervisor"},
 	"cli/doctorcmd":   {"api", "cli/cmdenv", "cli/containercmd", "cli/limacmd", "cli/vmcmd", "cmdline", "doctor", "op", "show", "statedir", "supervisor"},
 	"cli/historycmd":  {"api", "cli/cmdenv", "cmdline", "histories", "history", "inside", "inside/mark", "outfile", "projecthistory", "show", "stepview", "supervisor", "cli/undoview", "op", "op/historyop"},
-	"cli/namedcmd":    {"api", "apiview", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "inside", "named", "policy", "show", "supervisor", "decide", "op", "op/startop", "op/taskop", "cli/taskcmd"},
+	"cli/namedcmd":    {"api", "apiview", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "inside", "named", "policy", "show", "supervisor", "decide", "op", "op/startop", "cli/taskcmd"},
 	"cli/taskcmd":     {"api", "attach", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "config", "op/taskop", "show", "supervisor"},
 	"cli/policyflags": {"agents", "cli/cmdenv", "cmdline", "config", "policy", "show", "decide"},
 	"cli/runcmd":      {"agents", "api", "attach", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "desktopentry", "lowlevel", "policy", "show", "stdio", "stepview", "supervisor", "decide", "session"},

@@ -75,7 +75,8 @@ func TestTrees(t *testing.T) {
 	if inside, err := g.Where(ctx, tree); err != nil || inside.Main != dir || inside.Common != where.Common || inside.Branch != "task/one" {
 		t.Errorf("in the worktree: %+v, %v", inside, err)
 	}
-	if err := g.RenameBranch(ctx, where.Common, "task/one", "task/two"); err != nil || !g.HasBranch(ctx, dir, "task/two") || g.HasBranch(ctx, dir, "task/one") {
+	if err := g.RenameBranch(ctx, where.Common, "task/one", "task/two"); err != nil || !g.HasBranch(ctx, dir, "task/two") ||
+		g.HasBranch(ctx, dir, "task/one") {
 		t.Errorf("renamed: %v", err)
 	}
 	if err := RemoveTree(tree); err != nil {
@@ -139,7 +140,8 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	}
 	plain(t, home, "-C", dir, "add", ".")
 	plain(t, home, "-C", dir, "commit", "-q", "-m", "attributes")
-	for _, args := range [][]string{{"core.fsmonitor", dir + "/.git/hooks/post-checkout"}, {"filter.x.smudge", "echo smudge >>'" + mark + "'; cat"}} {
+	for _, args := range [][]string{{"core.fsmonitor", dir + "/.git/hooks/post-checkout"}, {"filter.x.smudge",
+		"echo smudge >>'" + mark + "'; cat"}} {
 		plain(t, home, "-C", dir, "config", args[0], args[1])
 	}
 	ctx := t.Context()
@@ -175,7 +177,8 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 // TestParseTrees: whatever git says, nothing breaks.
 func TestParseTrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		parseTrees(strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"worktree /a", "worktree", "branch refs/heads/x", "branch", "bare", "", "HEAD 1", "locked why\nso"})).Draw(t, "lines"), "\x00"))
+		parseTrees(strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"worktree /a", "worktree", "branch refs/heads/x",
+			"branch", "bare", "", "HEAD 1", "locked why\nso"})).Draw(t, "lines"), "\x00"))
 	})
 }
 
@@ -189,7 +192,8 @@ func TestNames(t *testing.T) {
 		}
 		plain(t, filepath.Dir(dir), "check-ref-format", "refs/heads/"+BranchPrefix+name)
 	}
-	for _, name := range []string{"", "-a", ".a", "_", "a..b", "a.", "a.lock", "a/b", "a b", "ä", "a\n", strings.Repeat("x", 41), "..", "a\x00"} {
+	for _, name := range []string{"", "-a", ".a", "_", "a..b", "a.", "a.lock", "a/b", "a b", "ä", "a\n", strings.Repeat("x",
+		41), "..", "a\x00"} {
 		if CheckName(name) == nil {
 			t.Errorf("%q is a name", name)
 		}

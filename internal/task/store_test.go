@@ -46,7 +46,8 @@ func TestStore(t *testing.T) {
 		t.Errorf("of another repository: %v", err)
 	}
 	dir := filepath.Join(s.dir, key)
-	for name, text := range map[string]string{"bad.json": "{", "other.json": `{"name":"one","tree":{"path":"/x"}}`, "empty.json": `{"name":"empty","tree":{}}`, "note": "x", "x y.json": "{}"} {
+	for name, text := range map[string]string{"bad.json": "{", "other.json": `{"name":"one","tree":{"path":"/x"}}`,
+		"empty.json": `{"name":"empty","tree":{}}`, "note": "x", "x y.json": "{}"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

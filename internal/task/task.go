@@ -47,7 +47,8 @@ func CheckName(name string) error {
 	good := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
 	}
-	if name == "" || len(name) > maxName || strings.Trim(name[:1], "._-") == "" || strings.IndexFunc(name, func(r rune) bool { return !good(r) }) >= 0 ||
+	if name == "" || len(name) > maxName || strings.Trim(name[:1], "._-") == "" || strings.IndexFunc(name,
+		func(r rune) bool { return !good(r) }) >= 0 ||
 		strings.Contains(name, "..") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock") {
 		return fmt.Errorf("%.60q cannot be the name of a task: letters and digits, ._- inside, at most %d of them, no \"..\" and no \".lock\" at the end", name, maxName)
 	}

@@ -138,10 +138,12 @@ func TestWorkmux(t *testing.T) {
 	if p := h.Workmux(t.Context(), hostexec.TypeClose, hostexec.Task{Name: "x"}); p == nil || p.Code != "no-task" || p.Hint != "h" {
 		t.Errorf("%+v", p)
 	}
-	if p := New(nil).Workmux(t.Context(), hostexec.TypeMerge, hostexec.Task{}); p == nil || p.Code != hostexec.CodeUnsupported || !strings.Contains(p.Hint, "--coordinator") {
+	if p := New(nil).Workmux(t.Context(), hostexec.TypeMerge, hostexec.Task{}); p == nil ||
+		p.Code != hostexec.CodeUnsupported || !strings.Contains(p.Hint, "--coordinator") {
 		t.Errorf("%+v", p)
 	}
-	if p := h.Workmux(t.Context(), hostexec.TypeSpawnAgent, hostexec.Task{Prompt: strings.Repeat("x", maxCall)}); p == nil || p.Code != hostexec.CodeRequest {
+	if p := h.Workmux(t.Context(), hostexec.TypeSpawnAgent, hostexec.Task{Prompt: strings.Repeat("x", maxCall)}); p == nil ||
+		p.Code != hostexec.CodeRequest {
 		t.Errorf("too long: %+v", p)
 	}
 }

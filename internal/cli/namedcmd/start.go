@@ -1,7 +1,6 @@
 package namedcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,11 +8,11 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
+	"carrel/internal/cli/taskcmd"
 	"carrel/internal/cmdline"
 	"carrel/internal/decide"
 	"carrel/internal/named"
 	"carrel/internal/op/startop"
-	"carrel/internal/op/taskop"
 	"carrel/internal/policy"
 	"carrel/internal/show"
 
@@ -59,7 +58,8 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	cmd.Flags().Lookup("json").Usage = "print what was started as JSON"
 	cmd.Flags().IntVar(&f.owner, "ends-with", 0, "end when this process of yours does")
 	cmd.Flags().BoolVar(&f.passing, "keep-nothing", false, "with --ends-with: when that process ends, keep only the audit log")
-	cmd.Flags().BoolVar(&f.coordinator, "coordinator", false, "let programs inside give tasks to others, with carrel task, under the same policy")
+	cmd.Flags().BoolVar(&f.coordinator, "coordinator", false,
+		"let programs inside give tasks to others, with carrel task, under the same policy")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
 	policyflags.RegisterCompletions(env, cmd)
 	return cmd
@@ -120,16 +120,15 @@ func (f *startFlags) request(env *cmdenv.Env, cmd *cobra.Command, args []string)
 		if err != nil {
 			return nil, err
 		}
-		r.Tasks = func(workspace, dir string) func(context.Context, []byte) []byte {
-			return taskop.Serve(env.CallerUnder(f.Permissions).At(dir), taskop.Coordinator{Workspace: workspace, Agent: f.agent, Words: words})
-		}
+		r.Tasks = taskcmd.Coordinator(env, f.Permissions, f.agent, words)
 	}
 	return r, nil
 }
 
 // notForChildren are the flags that the tasks of a coordinator do not get: what names a workspace or
 // its end, ports that only one can have, and that it may give tasks itself.
-var notForChildren = []string{"agent", "purpose", "json", "permissions", "coordinator", "ends-with", "keep-nothing", "publish", "dry-run", "help"}
+var notForChildren = []string{"agent", "purpose", "json", "permissions", "coordinator", "ends-with", "keep-nothing",
+	"publish", "dry-run", "help"}
 
 func tellStarted(env *cmdenv.Env, s *startop.Started, asJSON bool) error {
 	if !asJSON || s.Status.Backend == string(policy.BackendNone) {

@@ -25,7 +25,8 @@ func TestWords(t *testing.T) {
 		}
 		return fs
 	}
-	got, err := Words(parse([]string{"--read", "../ref", "--read=/abs", "--read", "~/x", "--read", "~", "--write", "a,b", "--deny", "**/*.pem", "--network", "local",
+	got, err := Words(parse([]string{"--read", "../ref", "--read=/abs", "--read", "~/x", "--read", "~", "--write", "a,b",
+		"--deny", "**/*.pem", "--network", "local",
 		"--publish", "5173", "--no-prompts", "--pids", "5", "--own", "x", "--env", "A=b c"}), []string{"own"})
 	want := []string{"--deny=**/*.pem", "--env=A=b c", "--network=local", "--no-prompts=true", "--pids=5", "--publish=5173",
 		"--read=" + parent(here) + "/ref", "--read=/abs", "--read=~/x", "--read=~", "--write=" + here + "/a,b"}

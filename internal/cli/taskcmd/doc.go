@@ -4,6 +4,7 @@
 package taskcmd
 
 import (
+	"context"
 	"strings"
 
 	"carrel/internal/api"
@@ -41,7 +42,8 @@ back.
 // tasks are those of this caller, for what is done outside alone.
 func tasks(env *cmdenv.Env) (*taskop.Tasks, error) {
 	if target.Inside(env) {
-		return nil, &api.Denial{Code: api.CodeInside, Operation: "task", Message: "this is for the person outside", Rule: "coordinators", Source: "built in",
+		return nil, &api.Denial{Code: api.CodeInside, Operation: "task", Message: "this is for the person outside",
+			Rule: "coordinators", Source: "built in",
 			Hint: "inside there are " + strings.Join(taskop.Operations(), ", ")}
 	}
 	return taskop.Open(env.Caller())
@@ -56,6 +58,15 @@ func operatorUnder(env *cmdenv.Env, permissions string) (taskop.Operator, error)
 		return new(taskop.Remote), nil
 	}
 	return taskop.Open(env.CallerUnder(permissions))
+}
+
+// Coordinator gives what answers programs inside a workspace that may give tasks to others. agent
+// is the one that the workspace is for, and words are the flags that its tasks get.
+func Coordinator(env *cmdenv.Env, permissions, agent string, words []string) func(workspace,
+	dir string) func(context.Context, []byte) []byte {
+	return func(workspace, dir string) func(context.Context, []byte) []byte {
+		return taskop.Serve(env.CallerUnder(permissions).At(dir), taskop.Coordinator{Workspace: workspace, Agent: agent, Words: words})
+	}
 }
 
 // completeTask names the tasks of the repository, for the first argument.

@@ -104,7 +104,8 @@ func (f *mergeFlags) merge(env *cmdenv.Env, cmd *cobra.Command) error {
 	}
 	fmt.Fprintf(env.Out, "merged %s into %s: %.12s to %.12s\n", done.Name, done.Branch, done.Before, done.After)
 	if done.Path != "" && len(done.Steps) > 0 {
-		fmt.Fprintf(env.Out, "  in %s, step %d: `carrel undo` there takes it back\n", show.OneLine(show.QuoteIf(string(done.Path))), done.Steps[len(done.Steps)-1])
+		fmt.Fprintf(env.Out, "  in %s, step %d: `carrel undo` there takes it back\n",
+			show.OneLine(show.QuoteIf(string(done.Path))), done.Steps[len(done.Steps)-1])
 	}
 	if done.Kept {
 		fmt.Fprintf(env.Out, "  the task goes on\n")
@@ -121,7 +122,8 @@ func person(env *cmdenv.Env, what string) error {
 		return why
 	}
 	if c.Inside() {
-		return &api.Denial{Code: api.CodeInside, Operation: what, Message: "a program inside a workspace cannot approve a merge", Rule: "approval", Source: "built in",
+		return &api.Denial{Code: api.CodeInside, Operation: what, Message: "a program inside a workspace cannot approve a merge",
+			Rule: "approval", Source: "built in",
 			Hint: "the person it works for types `carrel " + what + "` outside"}
 	}
 	return nil

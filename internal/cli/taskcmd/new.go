@@ -47,7 +47,8 @@ what the workspace may do.
   carrel task new quick -- claude -p '{prompt}' --prompt 'Say what this is.'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); len(args) == 0 || at != 1 && len(args) > 1 || at == 0 {
-				return fmt.Errorf("%q takes the name of the task, and a command behind --, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
+				return fmt.Errorf("%q takes the name of the task, and a command behind --, got %q\nhint: %s", cmd.CommandPath(), args,
+					cmdline.Usage(cmd))
 			}
 			return nil
 		},
@@ -124,7 +125,8 @@ func readPrompt(env *cmdenv.Env, name string) (string, error) {
 }
 
 // ownFlags are those of task new that carrel start does not have, or that this command says itself.
-var ownFlags = []string{"agent", "purpose", "base", "prompt", "prompt-file", "include", "with-changes", "attach", "json", "help", "permissions"}
+var ownFlags = []string{"agent", "purpose", "base", "prompt", "prompt-file", "include", "with-changes", "attach", "json",
+	"help", "permissions"}
 
 // printTask shows one task in full.
 func printTask(env *cmdenv.Env, one *api.Task) {

@@ -18,7 +18,8 @@ import (
 // TestAskParts: each piece is asked for, or what is left of its file at once; who stops changes
 // nothing.
 func TestAskParts(t *testing.T) {
-	all := []taskop.Part{{File: "a", Text: "1"}, {File: "a", Text: "2"}, {File: "a", Text: "3"}, {File: "b", Text: "4"}, {File: "b", Text: "5"}}
+	all := []taskop.Part{{File: "a", Text: "1"}, {File: "a", Text: "2"}, {File: "a", Text: "3"}, {File: "b", Text: "4"},
+		{File: "b", Text: "5"}}
 	for answers, want := range map[string]string{
 		"y y y y y": "12345", "n n n n n": "", "y n y n y": "135", "a n y": "1235", "d a": "45", "n a d": "23", "x y y y y y": "12345", "y d a": "145",
 	} {
@@ -57,7 +58,8 @@ func run(t *testing.T, args ...string) (out, errOut string, err error) {
 	home := t.TempDir()
 	t.Chdir(home)
 	var o, e bytes.Buffer
-	env := &cmdenv.Env{In: strings.NewReader("from input\n"), Out: &o, Err: &e, Environ: []string{"HOME=" + home, "PATH=/usr/bin:/bin", "XDG_STATE_HOME=" + home + "/state", "XDG_RUNTIME_DIR=" + home}}
+	env := &cmdenv.Env{In: strings.NewReader("from input\n"), Out: &o, Err: &e, Environ: []string{"HOME=" + home,
+		"PATH=/usr/bin:/bin", "XDG_STATE_HOME=" + home + "/state", "XDG_RUNTIME_DIR=" + home}}
 	cmd := taskCommand(env)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetOut(&o)
@@ -157,7 +159,8 @@ func TestPrinted(t *testing.T) {
 	var out bytes.Buffer
 	env := &cmdenv.Env{Out: &out, Err: &out}
 	exit := 3
-	one := api.Task{Name: "fix", State: api.TaskFailed, Branch: "task/fix", Into: "main\x1b[2J", Commits: 2, Path: "/a\nb", Workspace: "fix", Agent: "claude", App: "id",
+	one := api.Task{Name: "fix", State: api.TaskFailed, Branch: "task/fix", Into: "main\x1b[2J", Commits: 2, Path: "/a\nb",
+		Workspace: "fix", Agent: "claude", App: "id",
 		Exit: &exit, Pending: 1, Diff: &api.TaskDiff{Files: 1, Added: 2, Removed: 3, Unsaved: true}, Parent: "lead"}
 	printTask(env, &one)
 	printTasks(env, []api.Task{one}, true, true)

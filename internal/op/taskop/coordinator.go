@@ -91,7 +91,8 @@ var calls = map[string]struct {
 	"send": {true, func(ctx context.Context, t *Tasks, c *Call) (any, error) { return nil, t.Send(ctx, c.Name, c.Text) }},
 	"run":  {true, func(ctx context.Context, t *Tasks, c *Call) (any, error) { return t.Run(ctx, c.Name, words(c.Argv)) }},
 	"merge": {true, func(ctx context.Context, t *Tasks, c *Call) (any, error) {
-		return t.Merge(ctx, &MergeRequest{Name: c.Name, Into: c.Into, Squash: c.Squash, Rebase: c.Rebase, Commit: c.Commit, Message: c.Message, Check: c.Check, Keep: c.Keep})
+		return t.Merge(ctx, &MergeRequest{Name: c.Name, Into: c.Into, Squash: c.Squash, Rebase: c.Rebase, Commit: c.Commit,
+			Message: c.Message, Check: c.Check, Keep: c.Keep})
 	}},
 	"close": {true, func(ctx context.Context, t *Tasks, c *Call) (any, error) { return nil, t.Close(ctx, c.Name) }},
 	"drop":  {true, func(ctx context.Context, t *Tasks, c *Call) (any, error) { return nil, t.Drop(ctx, c.Name, c.Force) }},
@@ -129,8 +130,9 @@ func Serve(c *op.Caller, by Coordinator) func(ctx context.Context, call []byte) 
 func answer(ctx context.Context, c *op.Caller, by *Coordinator, call *Call) (any, error) {
 	do, ok := calls[call.Op]
 	if !ok {
-		return nil, &api.Denial{Code: api.CodeUnsupported, Operation: "task", Subject: call.Op, Message: fmt.Sprintf("`carrel task %s` is not for programs inside a workspace", call.Op),
-			Hint: "the person it works for does that outside"}
+		return nil, &api.Denial{Code: api.CodeUnsupported, Operation: "task", Subject: call.Op,
+			Message: fmt.Sprintf("`carrel task %s` is not for programs inside a workspace", call.Op),
+			Hint:    "the person it works for does that outside"}
 	}
 	if do.changes {
 		if err := mayAct(ctx, c, by, call.Op); err != nil {
@@ -194,12 +196,15 @@ func (rec *records) bounded(f *found, r *NewRequest) error {
 		}
 	}
 	if n >= maxChildren {
-		return &api.Denial{Code: api.CodeBusy, Operation: "task new", Subject: f.Name, Rule: fmt.Sprintf("%d tasks at once", maxChildren), Source: "built in",
+		return &api.Denial{Code: api.CodeBusy, Operation: "task new", Subject: f.Name, Rule: fmt.Sprintf("%d tasks at once",
+			maxChildren), Source: "built in",
 			Message: fmt.Sprintf("workspace %s has %d tasks already", rec.by.Workspace, n), Hint: "merge or drop one first"}
 	}
 	if r.Agent != "" && r.Agent != rec.by.Agent {
-		return &api.Denial{Code: api.CodeCeiling, Operation: "task new", Subject: r.Agent, Rule: "a task gets what its coordinator has", Source: "built in",
-			Message: fmt.Sprintf("workspace %s is not for agent %s, and has not its login", rec.by.Workspace, r.Agent), Hint: "leave --agent out, or give the same agent"}
+		return &api.Denial{Code: api.CodeCeiling, Operation: "task new", Subject: r.Agent,
+			Rule: "a task gets what its coordinator has", Source: "built in",
+			Message: fmt.Sprintf("workspace %s is not for agent %s, and has not its login", rec.by.Workspace,
+				r.Agent), Hint: "leave --agent out, or give the same agent"}
 	}
 	if len(r.Include) > 0 || r.WithChanges || len(r.Words) > 0 {
 		return errors.New("a task that an agent asks for takes over no files and no flags")
@@ -222,7 +227,8 @@ func (rec *records) ownBranch(ctx context.Context, f *found, r *MergeRequest) er
 		into = f.Tree.Into
 	}
 	if where.Branch == "" || into != where.Branch || task.Key(where.Common) != f.key {
-		return &api.Denial{Code: api.CodeNotHuman, Operation: "task merge", Subject: f.Name, Rule: "a coordinator merges into its own branch", Source: "built in",
+		return &api.Denial{Code: api.CodeNotHuman, Operation: "task merge", Subject: f.Name,
+			Rule: "a coordinator merges into its own branch", Source: "built in",
 			Message: fmt.Sprintf("merging task %s into %q takes a person", f.Name, into), Hint: "`carrel task merge " + f.Name + "`, outside"}
 	}
 	r.Approve = nil // its own branch is its own to change

@@ -66,7 +66,8 @@ func (rec *records) isSaved(ctx context.Context, f *found) error {
 }
 
 func notSaved(f *found, message string) error {
-	return &api.Denial{Code: api.CodeUnsaved, Operation: "task drop", Subject: f.Name, Message: message, Rule: "work is not lost by accident", Source: "built in",
+	return &api.Denial{Code: api.CodeUnsaved, Operation: "task drop", Subject: f.Name, Message: message,
+		Rule: "work is not lost by accident", Source: "built in",
 		Hint: "`carrel task diff " + f.Name + "` shows it, `carrel task merge " + f.Name + "` takes it over; --force throws it away"}
 }
 

@@ -337,8 +337,10 @@ func (m *merging) approve(ctx context.Context) error {
 	for _, part := range []struct {
 		into  *string
 		flags []string
-	}{{&p.Stat, []string{"--stat=100"}}, {&whole, []string{"--patch", "--binary", "--full-index", "--unified=3", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/"}}} {
-		said, err := git(ctx, m.look.entry, m.target, append(append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color"}, part.flags...), m.before+"..."+m.head, "--")...)
+	}{{&p.Stat, []string{"--stat=100"}}, {&whole, []string{"--patch", "--binary", "--full-index", "--unified=3", "--no-renames",
+		"--src-prefix=a/", "--dst-prefix=b/"}}} {
+		said, err := git(ctx, m.look.entry, m.target, append(append([]string{"diff", "--no-ext-diff", "--no-textconv",
+			"--no-color"}, part.flags...), m.before+"..."+m.head, "--")...)
 		if err == nil && said.status != 0 {
 			err = said.problem("git diff")
 		}
@@ -412,7 +414,8 @@ func (m *merging) merge(ctx context.Context) (*Merged, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := &Merged{Name: m.f.Name, Repository: m.tree.Repository, Branch: m.into, Head: m.head, Before: m.before, After: after, Steps: said.steps}
+	done := &Merged{Name: m.f.Name, Repository: m.tree.Repository, Branch: m.into, Head: m.head, Before: m.before, After: after,
+		Steps: said.steps}
 	if !m.borrowed {
 		done.Path = api.Text(m.target)
 	}

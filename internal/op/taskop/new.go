@@ -60,8 +60,9 @@ func (t *Tasks) New(ctx context.Context, r *NewRequest) (*api.Task, error) {
 	defer release()
 	if _, err := t.store.Get(key, r.Name); !errors.Is(err, task.ErrNone) {
 		if err == nil {
-			err = &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: r.Name, Message: fmt.Sprintf("there is a task %q already", r.Name),
-				Hint: "`carrel task open " + r.Name + "` goes on with it, `carrel task drop " + r.Name + "` throws it away"}
+			err = &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: r.Name,
+				Message: fmt.Sprintf("there is a task %q already", r.Name),
+				Hint:    "`carrel task open " + r.Name + "` goes on with it, `carrel task drop " + r.Name + "` throws it away"}
 		}
 		return nil, err
 	}
@@ -95,8 +96,9 @@ func (m *making) plan(ctx context.Context) error {
 		return fmt.Errorf("%w: %s\nhint: --base names a branch or a commit; a new repository needs a first commit", err, where.Top)
 	}
 	if t.git.HasBranch(ctx, where.Top, f.Branch()) {
-		return &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: f.Branch(), Message: fmt.Sprintf("there is a branch %q in %s already", f.Branch(), where.Main),
-			Hint: "take another name, or remove it: git branch -D " + f.Branch()}
+		return &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: f.Branch(),
+			Message: fmt.Sprintf("there is a branch %q in %s already", f.Branch(), where.Main),
+			Hint:    "take another name, or remove it: git branch -D " + f.Branch()}
 	}
 	into := where.Branch
 	if r.Base != "" && t.git.HasBranch(ctx, where.Top, r.Base) {
@@ -122,8 +124,9 @@ func (m *making) workspaceName() (string, error) {
 			return one, named.CheckName(one)
 		}
 	}
-	return "", &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: name, Message: fmt.Sprintf("there is a workspace %q already", name),
-		Hint: "take another name, or remove the workspace: carrel revoke " + name}
+	return "", &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: name,
+		Message: fmt.Sprintf("there is a workspace %q already", name),
+		Hint:    "take another name, or remove the workspace: carrel revoke " + name}
 }
 
 // command decides what works on the task, and the words that start its workspace.

@@ -18,7 +18,8 @@ func gitAt(t interface {
 	Helper()
 }, dir, in string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=U", "-c", "user.email=u@example.org", "-c", "core.autocrlf=false"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=U", "-c", "user.email=u@example.org", "-c",
+		"core.autocrlf=false"}, args...)...)
 	cmd.Env = []string{"HOME=/nonexistent", "PATH=/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM=1"}
 	cmd.Stdin = strings.NewReader(in)
 	out, err := cmd.Output()
@@ -33,7 +34,8 @@ func gitAt(t interface {
 }
 
 // diffWords are those by which a review asks git for a diff.
-var diffWords = []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--patch", "--binary", "--full-index", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/"}
+var diffWords = []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--patch", "--binary", "--full-index",
+	"--no-renames", "--src-prefix=a/", "--dst-prefix=b/"}
 
 // TestPartsAreTheDiff: the pieces of any diff together are the diff, each belongs to a file that has
 // changed, and git takes any choice of them.
@@ -51,7 +53,8 @@ func TestPartsAreTheDiff(t *testing.T) {
 		}
 		gitAt(t, dir, "", "init", "-q")
 		names := []string{"a", "b c", "ü", "d\"q", "@@ e", "diff --git x"}
-		lines := rapid.SampledFrom([]string{"same", "@@ -1 +1 @@", "diff --git a/a b/a", "--- a/a", "+++ b/a", "-", "+", "", "\\ No newline at end of file", "deleted file mode 100644"})
+		lines := rapid.SampledFrom([]string{"same", "@@ -1 +1 @@", "diff --git a/a b/a", "--- a/a", "+++ b/a", "-", "+", "",
+			"\\ No newline at end of file", "deleted file mode 100644"})
 		content := func(label string) string {
 			text := strings.Join(rapid.SliceOfN(lines, 0, 30).Draw(t, label), "\n")
 			if rapid.Bool().Draw(t, label+" ends") {

@@ -13,16 +13,13 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/cli"
 	"carrel/internal/config"
-	"carrel/internal/inside"
 	"carrel/internal/op"
 	"carrel/internal/op/taskop"
-	"carrel/internal/sandbox"
-	"carrel/internal/session"
 )
 
-// TestMain makes the test binary the program itself where it is started as one.
+// TestMain makes the test binary the program itself where it is started as one, by whatever name.
 func TestMain(m *testing.M) {
-	if a := os.Args[0]; sandbox.IsStage(a) || session.IsDesk(a) || a == session.DetachArg0 || inside.IsHelper(a) || filepath.Base(a) == "carrel" {
+	if !strings.HasSuffix(os.Args[0], ".test") {
 		os.Exit(cli.Main(os.Args))
 	}
 	os.Exit(m.Run())
@@ -49,7 +46,11 @@ func newPlace(t *testing.T) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(base); err != nil {
+			t.Error(err)
+		}
+	})
 	p := &place{T: t, home: base + "/home", repo: base + "/home/src/repo"}
 	for _, dir := range []string{p.repo, base + "/run"} {
 		p.must(os.MkdirAll(dir, 0o700))
@@ -169,7 +170,8 @@ const commits = "echo four >> a; echo new > b; git add .; git commit -q -m work;
 func TestOneTask(t *testing.T) {
 	p := newPlace(t)
 	p.write(p.repo+"/x.local", "mine")
-	one := p.begin("fix", commits+"echo later > c; read line; echo got $line; exit 0", func(r *taskop.NewRequest) { r.Include = []string{"*.local"} })
+	one := p.begin("fix", commits+"echo later > c; read line; echo got $line; exit 0",
+		func(r *taskop.NewRequest) { r.Include = []string{"*.local"} })
 	if one.Branch != "task/fix" || one.Into != "main" || one.Workspace != "fix" || one.App == "" {
 		t.Errorf("%+v", one)
 	}
@@ -185,7 +187,8 @@ func TestOneTask(t *testing.T) {
 	}
 	list, err := p.tasks.List(t.Context(), false, true)
 	p.must(err)
-	if len(list) != 1 || list[0].State != api.TaskDone || list[0].Commits != 1 || *list[0].Diff != (api.TaskDiff{Files: 3, Added: 3, Unsaved: true}) {
+	if len(list) != 1 || list[0].State != api.TaskDone || list[0].Commits != 1 || *list[0].Diff != (api.TaskDiff{Files: 3,
+		Added: 3, Unsaved: true}) {
 		t.Errorf("%+v %+v", list, list[0].Diff)
 	}
 	diff, err := p.tasks.Diff(t.Context(), "fix", false)
@@ -235,7 +238,8 @@ func TestWaysToMerge(t *testing.T) {
 		r       taskop.MergeRequest
 		commits int
 	}{
-		"plain": {taskop.MergeRequest{}, 1}, "squash": {taskop.MergeRequest{Squash: true, Message: "as one"}, 1}, "rebase": {taskop.MergeRequest{Rebase: true}, 1},
+		"plain": {taskop.MergeRequest{}, 1}, "squash": {taskop.MergeRequest{Squash: true, Message: "as one"},
+			1}, "rebase": {taskop.MergeRequest{Rebase: true}, 1},
 		"side": {taskop.MergeRequest{Into: "side"}, 1},
 	} {
 		p.begin(name, "echo "+name+" > "+name+"; git add .; git commit -q -m "+name, nil)
@@ -278,14 +282,16 @@ func TestChosenPieces(t *testing.T) {
 	p.git("commit", "-q", "-m", "long")
 	p.begin("fix", "sed -i -e s/top/TOP/ -e s/end/END/ long; echo x > new; git add .; git commit -q -m work", nil)
 	p.done("fix")
-	done, err := p.tasks.Merge(t.Context(), &taskop.MergeRequest{Name: "fix", Message: "some", Approve: func(v *taskop.Preview) ([]taskop.Part, error) {
-		if len(v.Parts) != 3 {
-			t.Fatalf("%+v", v.Parts)
-		}
-		return v.Parts[1:], nil
-	}})
+	done, err := p.tasks.Merge(t.Context(), &taskop.MergeRequest{Name: "fix", Message: "some",
+		Approve: func(v *taskop.Preview) ([]taskop.Part, error) {
+			if len(v.Parts) != 3 {
+				t.Fatalf("%+v", v.Parts)
+			}
+			return v.Parts[1:], nil
+		}})
 	p.must(err)
-	if got, _ := os.ReadFile(p.repo + "/long"); string(got) != "top\n"+lines+"END\n" || !done.Kept || p.git("log", "-1", "--format=%s") != "some" {
+	if got, _ := os.ReadFile(p.repo + "/long"); string(got) != "top\n"+lines+"END\n" || !done.Kept || p.git("log", "-1",
+		"--format=%s") != "some" {
 		t.Errorf("%q %+v", got, done)
 	}
 	if one, err := p.tasks.Status(t.Context(), "fix"); err != nil || one.State != api.TaskDone {
@@ -323,7 +329,8 @@ func TestMergeIsRefused(t *testing.T) {
 	p.must(os.Remove(p.repo + "/new"))
 	p.begin("idle", "true", nil)
 	p.done("idle")
-	if _, err := p.tasks.Merge(t.Context(), &taskop.MergeRequest{Name: "idle"}); err == nil || !strings.Contains(err.Error(), "no commit that main does not have") {
+	if _, err := p.tasks.Merge(t.Context(), &taskop.MergeRequest{Name: "idle"}); err == nil || !strings.Contains(err.Error(),
+		"no commit that main does not have") {
 		t.Errorf("nothing to merge: %v", err)
 	}
 	p.must(p.tasks.Drop(t.Context(), "idle", false))
@@ -354,7 +361,8 @@ func TestBegunFromChanges(t *testing.T) {
 	if one.Into != "old" || one.Base != p.git("rev-parse", "old") {
 		t.Errorf("%+v", one)
 	}
-	for _, bad := range []*taskop.NewRequest{{Name: "fix"}, {Name: "x", Base: "nope"}, {Name: "x", Include: []string{"../src"}}, {Name: "x", Words: []string{"--network=nowhere"}}} {
+	for _, bad := range []*taskop.NewRequest{{Name: "fix"}, {Name: "x", Base: "nope"}, {Name: "x", Include: []string{"../src"}},
+		{Name: "x", Words: []string{"--network=nowhere"}}} {
 		if _, err := p.tasks.New(t.Context(), bad); err == nil {
 			t.Errorf("%+v was begun", bad)
 		}
@@ -378,7 +386,8 @@ func TestClosedAndOpened(t *testing.T) {
 	}
 	_, err := p.tasks.Run(t.Context(), "fix", []string{"true"})
 	p.refused(err, api.CodeNotRunning, "carrel task open fix")
-	if list, err := p.tasks.Wait(t.Context(), &taskop.WaitRequest{Names: []string{"fix"}}); !errors.Is(err, taskop.ErrWaitEnded) || len(list) != 1 {
+	if list, err := p.tasks.Wait(t.Context(), &taskop.WaitRequest{Names: []string{"fix"}}); !errors.Is(err,
+		taskop.ErrWaitEnded) || len(list) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	one, err := p.tasks.Rename(t.Context(), "fix", "other")
@@ -392,7 +401,8 @@ func TestClosedAndOpened(t *testing.T) {
 	if _, third, err := p.tasks.Open(t.Context(), "other"); err != nil || third.App != again.App {
 		t.Errorf("opened twice: %+v, %v", third, err)
 	}
-	if list, err := p.tasks.Wait(t.Context(), &taskop.WaitRequest{Names: []string{"other"}, For: 300 * time.Millisecond}); !errors.Is(err, taskop.ErrWaitTime) || len(list) != 1 {
+	if list, err := p.tasks.Wait(t.Context(), &taskop.WaitRequest{Names: []string{"other"},
+		For: 300 * time.Millisecond}); !errors.Is(err, taskop.ErrWaitTime) || len(list) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	p.must(p.tasks.Drop(t.Context(), "other", true))
@@ -412,7 +422,8 @@ func TestCoordinator(t *testing.T) {
 		return r
 	}
 	r := carrel(`carrel task new sub --prompt work -- sh -c 'echo {prompt} > sub; git add .; git commit -q -m sub'; carrel task wait sub --timeout 30s; carrel task list --json; carrel task merge sub; git log --oneline`)
-	if r.Exit != 0 || !strings.Contains(string(r.Stdout), `"parent": "lead"`) || !strings.Contains(string(r.Stdout), "merged sub into task/lead") {
+	if r.Exit != 0 || !strings.Contains(string(r.Stdout), `"parent": "lead"`) || !strings.Contains(string(r.Stdout),
+		"merged sub into task/lead") {
 		t.Fatalf("%+v", r)
 	}
 	if got, err := os.ReadFile(string(lead.Path) + "/sub"); err != nil || string(got) != "work\n" {
@@ -428,7 +439,8 @@ func TestCoordinator(t *testing.T) {
 		}
 	}
 	r = carrel(`carrel task new up -- sh -c 'echo up > up; git add .; git commit -q -m up; carrel task new deeper -- true'; carrel task wait up --timeout 30s || true; carrel task capture up; carrel task merge up --into main || echo refused; carrel task drop up --force`)
-	if !strings.Contains(string(r.Stdout), "gives no tasks") || !strings.Contains(string(r.Stdout), "refused") || p.git("rev-parse", "main") != main {
+	if !strings.Contains(string(r.Stdout), "gives no tasks") || !strings.Contains(string(r.Stdout), "refused") ||
+		p.git("rev-parse", "main") != main {
 		t.Errorf("%+v", r)
 	}
 	if list, err := p.tasks.List(t.Context(), false, false); err != nil || len(list) != 2 {

@@ -69,10 +69,12 @@ func read(text []byte, result any) error {
 // New is [Tasks.New].
 func (r *Remote) New(ctx context.Context, n *NewRequest) (*api.Task, error) {
 	if len(n.Include) > 0 || n.WithChanges || len(n.Words) > 0 {
-		return nil, &api.Denial{Code: api.CodeInside, Operation: "task new", Subject: n.Name, Rule: "a task gets what its coordinator has", Source: "built in",
+		return nil, &api.Denial{Code: api.CodeInside, Operation: "task new", Subject: n.Name,
+			Rule: "a task gets what its coordinator has", Source: "built in",
 			Message: "inside a workspace a task takes no flags but --base, --agent, --prompt, --prompt-file and --purpose", Hint: "it gets the policy of this workspace"}
 	}
-	return call[*api.Task](ctx, r, &Call{Op: "new", Name: n.Name, Base: n.Base, Agent: n.Agent, Argv: texts(n.Argv), Prompt: n.Prompt, Purpose: n.Purpose})
+	return call[*api.Task](ctx, r, &Call{Op: "new", Name: n.Name, Base: n.Base, Agent: n.Agent, Argv: texts(n.Argv),
+		Prompt: n.Prompt, Purpose: n.Purpose})
 }
 
 // Status is [Tasks.Status].
@@ -114,7 +116,8 @@ func (r *Remote) Run(ctx context.Context, name string, argv []string) (*Ran, err
 
 // Merge is [Tasks.Merge], into the branch that the coordinator itself is on.
 func (r *Remote) Merge(ctx context.Context, m *MergeRequest) (*Merged, error) {
-	return call[*Merged](ctx, r, &Call{Op: "merge", Name: m.Name, Into: m.Into, Squash: m.Squash, Rebase: m.Rebase, Commit: m.Commit, Message: m.Message, Check: m.Check, Keep: m.Keep})
+	return call[*Merged](ctx, r, &Call{Op: "merge", Name: m.Name, Into: m.Into, Squash: m.Squash, Rebase: m.Rebase,
+		Commit: m.Commit, Message: m.Message, Check: m.Check, Keep: m.Keep})
 }
 
 // Close is [Tasks.Close].

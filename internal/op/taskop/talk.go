@@ -155,7 +155,8 @@ func (t *Tasks) Rename(ctx context.Context, from, to string) (*api.Task, error) 
 		return nil, err
 	}
 	if _, err := t.store.Get(f.key, to); err == nil {
-		return nil, &api.Denial{Code: api.CodeExists, Operation: "task rename", Subject: to, Message: fmt.Sprintf("there is a task %q already", to)}
+		return nil, &api.Denial{Code: api.CodeExists, Operation: "task rename", Subject: to,
+			Message: fmt.Sprintf("there is a task %q already", to)}
 	}
 	renamed := *f.Task
 	renamed.Name = to

@@ -104,7 +104,8 @@ func (rec *records) find(ctx context.Context, name string) (*found, error) {
 
 // none says that there is no task of a name.
 func none(name string) error {
-	return &api.Denial{Code: api.CodeNoTask, Operation: "task", Subject: name, Message: fmt.Sprintf("no task %q", name), Hint: "`carrel task list` names them"}
+	return &api.Denial{Code: api.CodeNoTask, Operation: "task", Subject: name, Message: fmt.Sprintf("no task %q", name),
+		Hint: "`carrel task list` names them"}
 }
 
 // mine refuses an agent what it has not asked for itself, as if it were not there.
@@ -135,8 +136,9 @@ func (rec *records) running(f *found) (supervisor.Entry, bool, error) {
 func (rec *records) mustRun(f *found) (supervisor.Entry, error) {
 	e, ok, err := rec.running(f)
 	if err == nil && !ok {
-		err = &api.Denial{Code: api.CodeNotRunning, Operation: "task", Subject: f.Name, Message: fmt.Sprintf("the workspace of task %s does not run", f.Name),
-			Hint: "`carrel task open " + f.Name + "` starts it, and its agent"}
+		err = &api.Denial{Code: api.CodeNotRunning, Operation: "task", Subject: f.Name,
+			Message: fmt.Sprintf("the workspace of task %s does not run", f.Name),
+			Hint:    "`carrel task open " + f.Name + "` starts it, and its agent"}
 	}
 	return e, err
 }

@@ -34,7 +34,8 @@ func TestStateOf(t *testing.T) {
 		{"an agent that says nothing", running(), &api.App{Running: true}, api.TaskRunning},
 		{"working", with(func(s *api.WorkspaceStatus) { s.AgentState = api.TaskWorking }), &api.App{Running: true}, api.TaskWorking},
 		{"done", with(func(s *api.WorkspaceStatus) { s.AgentState = api.TaskDone }), &api.App{Running: true}, api.TaskDone},
-		{"an approval waits", with(func(s *api.WorkspaceStatus) { s.AgentState, s.Pending = api.TaskWorking, 1 }), &api.App{Running: true}, api.TaskWaiting},
+		{"an approval waits", with(func(s *api.WorkspaceStatus) { s.AgentState, s.Pending = api.TaskWorking, 1 }),
+			&api.App{Running: true}, api.TaskWaiting},
 		{"ended well", with(func(s *api.WorkspaceStatus) { s.AgentState = api.TaskWorking }), &api.App{}, api.TaskDone},
 		{"ended badly", with(func(s *api.WorkspaceStatus) { s.AgentState = api.TaskDone }), &api.App{Exit: 1}, api.TaskFailed},
 		{"paused", with(func(s *api.WorkspaceStatus) { s.State = api.StatePaused }), &api.App{Running: true}, api.TaskPaused},
@@ -118,7 +119,8 @@ func TestCommand(t *testing.T) {
 // TestBounded: a coordinator's tasks get what it has, and no more than it may have of them.
 func TestBounded(t *testing.T) {
 	t.Parallel()
-	tasks := &Tasks{&records{c: &op.Caller{}, store: task.OpenStore(t.TempDir()), by: &Coordinator{Workspace: "lead", Agent: "claude", Words: []string{"--network=closed"}}}}
+	tasks := &Tasks{&records{c: &op.Caller{}, store: task.OpenStore(t.TempDir()), by: &Coordinator{Workspace: "lead",
+		Agent: "claude", Words: []string{"--network=closed"}}}}
 	fresh := func() *found { return &found{&task.Task{Name: "x", Tree: task.Tree{Path: "/x"}}, "key"} }
 	for _, bad := range []NewRequest{{Agent: "codex"}, {Include: []string{".env"}}, {WithChanges: true}, {Words: []string{"--network=open"}}} {
 		if err := tasks.bounded(fresh(), &bad); err == nil {
@@ -126,7 +128,8 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	f, r := fresh(), &NewRequest{}
-	if err := tasks.bounded(f, r); err != nil || f.Parent != "lead" || r.Agent != "claude" || !slices.Equal(r.Words, []string{"--network=closed"}) {
+	if err := tasks.bounded(f, r); err != nil || f.Parent != "lead" || r.Agent != "claude" || !slices.Equal(r.Words,
+		[]string{"--network=closed"}) {
 		t.Errorf("%+v %+v %v", f.Task, r, err)
 	}
 	r = &NewRequest{Argv: []string{"make"}}
