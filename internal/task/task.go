@@ -50,7 +50,8 @@ func CheckName(name string) error {
 	if name == "" || len(name) > maxName || strings.Trim(name[:1], "._-") == "" || strings.IndexFunc(name,
 		func(r rune) bool { return !good(r) }) >= 0 ||
 		strings.Contains(name, "..") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock") {
-		return fmt.Errorf("%.60q cannot be the name of a task: letters and digits, ._- inside, at most %d of them, no \"..\" and no \".lock\" at the end", name, maxName)
+		return fmt.Errorf("%.60q cannot be the name of a task: "+
+			"letters and digits, ._- inside, at most %d of them, no \"..\" and no \".lock\" at the end", name, maxName)
 	}
 	return nil
 }

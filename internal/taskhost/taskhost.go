@@ -41,7 +41,8 @@ func New(do func(ctx context.Context, call []byte) []byte) *Host {
 func (h *Host) Answer(ctx context.Context, conn net.Conn, in *bufio.Reader, from *io.LimitedReader, req inside.Request) {
 	refuse := func(why string) { _ = json.NewEncoder(conn).Encode(inside.Reply{Message: why}) }
 	if h == nil {
-		refuse("this workspace gives no tasks: the person it works for allows that with `carrel start --coordinator` or `carrel task new --coordinator`")
+		refuse("this workspace gives no tasks: " +
+			"the person it works for allows that with `carrel start --coordinator` or `carrel task new --coordinator`")
 		return
 	}
 	if req.Size <= 0 || req.Size > maxCall {

@@ -36,7 +36,8 @@ back.
   carrel task merge fix-login --check 'make test'`,
 	}
 	return cmdline.Group(cmd, newCommand(env), listCommand(env), statusCommand(env), openCommand(env), sendCommand(env), captureCommand(env),
-		waitCommand(env), runCommand(env), diffCommand(env), reviewCommand(env), mergeCommand(env), renameCommand(env), closeCommand(env), dropCommand(env))
+		waitCommand(env), runCommand(env), diffCommand(env), reviewCommand(env), mergeCommand(env),
+		renameCommand(env), closeCommand(env), dropCommand(env))
 }
 
 // tasks are those of this caller, for what is done outside alone.

@@ -85,7 +85,8 @@ func printTasks(env *cmdenv.Env, list []api.Task, all, git bool) {
 func statusCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "status NAME [flags]", Short: "Show one task", Long: "Shows a task: state, branch, worktree, workspace, agent.\n" + cmdline.PlainStatus,
+		Use: "status NAME [flags]", Short: "Show one task",
+		Long:    "Shows a task: state, branch, worktree, workspace, agent.\n" + cmdline.PlainStatus,
 		Example: "  carrel task status fix-login\n  carrel task status fix-login --json", Args: cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := operator(env)

@@ -59,7 +59,8 @@ func sitDown(ctx context.Context, env *cmdenv.Env, one *api.Task) error {
 		return err
 	}
 	if !show.IsTerminal(env.Out) || !isTerminal(os.Stdin) {
-		return fmt.Errorf("sitting down at a task needs a terminal here\nhint: `carrel task capture %s` shows its screen, `carrel task send` types", one.Name)
+		return fmt.Errorf("sitting down at a task needs a terminal here\n"+
+			"hint: `carrel task capture %s` shows its screen, `carrel task send` types", one.Name)
 	}
 	last, detached, err := attach.To(ctx, e, one.App)
 	if err != nil {

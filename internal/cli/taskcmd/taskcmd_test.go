@@ -21,7 +21,8 @@ func TestAskParts(t *testing.T) {
 	all := []taskop.Part{{File: "a", Text: "1"}, {File: "a", Text: "2"}, {File: "a", Text: "3"}, {File: "b", Text: "4"},
 		{File: "b", Text: "5"}}
 	for answers, want := range map[string]string{
-		"y y y y y": "12345", "n n n n n": "", "y n y n y": "135", "a n y": "1235", "d a": "45", "n a d": "23", "x y y y y y": "12345", "y d a": "145",
+		"y y y y y": "12345", "n n n n n": "", "y n y n y": "135", "a n y": "1235", "d a": "45",
+		"n a d": "23", "x y y y y y": "12345", "y d a": "145",
 	} {
 		list := strings.Fields(answers)
 		chosen, err := askParts(all, func(int, taskop.Part) (string, error) {

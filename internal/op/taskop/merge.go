@@ -108,7 +108,8 @@ func (t *Tasks) Merge(ctx context.Context, r *MergeRequest) (*Merged, error) {
 		return nil, err
 	}
 	if n == 0 {
-		return nil, fmt.Errorf("task %s has no commit that %s does not have\nhint: `carrel task diff %s` shows what is in no commit; --commit MESSAGE makes one", f.Name, m.into, f.Name)
+		return nil, fmt.Errorf("task %s has no commit that %s does not have\n"+
+			"hint: `carrel task diff %s` shows what is in no commit; --commit MESSAGE makes one", f.Name, m.into, f.Name)
 	}
 	if err := t.check(ctx, f, r); err != nil {
 		return nil, err
@@ -367,9 +368,11 @@ s=$?; rm -rf "$dir"; exit $s`
 // tree as it was.
 const (
 	mergeScript  = `g="git -c core.hooksPath=/dev/null"; $g merge --no-edit -m "$2" "$1" || { s=$?; $g merge --abort; exit $s; }`
-	squashScript = `g="git -c core.hooksPath=/dev/null"; { $g merge --squash "$1" && $g commit --quiet -m "$2"; } || { s=$?; $g reset --hard --quiet; exit $s; }`
-	patchScript  = `g="git -c core.hooksPath=/dev/null"; { $g apply --index --3way --whitespace=nowarn - && $g commit --quiet -m "$2"; } || { s=$?; $g reset --hard --quiet; exit $s; }`
-	aheadScript  = `git -c core.hooksPath=/dev/null merge --ff-only "$1"`
+	squashScript = `g="git -c core.hooksPath=/dev/null"
+{ $g merge --squash "$1" && $g commit --quiet -m "$2"; } || { s=$?; $g reset --hard --quiet; exit $s; }`
+	patchScript = `g="git -c core.hooksPath=/dev/null"
+{ $g apply --index --3way --whitespace=nowarn - && $g commit --quiet -m "$2"; } || { s=$?; $g reset --hard --quiet; exit $s; }`
+	aheadScript = `git -c core.hooksPath=/dev/null merge --ff-only "$1"`
 )
 
 // merge does it.

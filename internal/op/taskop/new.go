@@ -146,7 +146,8 @@ func (f *found) command(r *NewRequest) error {
 			argv[i] = strings.ReplaceAll(argv[i], "{prompt}", r.Prompt)
 		}
 		if r.Prompt != "" && !placed {
-			return fmt.Errorf("a prompt is given, and the command %q has no place for it\nhint: the word {prompt} in it stands for the prompt", r.Argv)
+			return fmt.Errorf("a prompt is given, and the command %q has no place for it\n"+
+				"hint: the word {prompt} in it stands for the prompt", r.Argv)
 		}
 	case f.Agent != "":
 		a, ok := agents.ByName(f.Agent)
@@ -158,7 +159,8 @@ func (f *found) command(r *NewRequest) error {
 			return err
 		}
 	case r.Prompt != "":
-		return errors.New("a prompt is given, and no agent to work on it\nhint: --agent claude, or a command behind --, in which {prompt} stands for it")
+		return errors.New("a prompt is given, and no agent to work on it\n" +
+			"hint: --agent claude, or a command behind --, in which {prompt} stands for it")
 	}
 	if err := op.NoZeroBytes("task new", argv...); err != nil {
 		return err
@@ -200,7 +202,8 @@ func (m *making) make(ctx context.Context) error {
 		return err
 	}
 	if e.Project != string(f.Tree.Path) {
-		return fmt.Errorf("the workspace would work in %q, not in the task's worktree\nhint: a profile with `cwd` cannot be used for a task", e.Project)
+		return fmt.Errorf("the workspace would work in %q, not in the task's worktree\n"+
+			"hint: a profile with `cwd` cannot be used for a task", e.Project)
 	}
 	if err := fill(ctx, e, string(one.Path)); err != nil {
 		return err

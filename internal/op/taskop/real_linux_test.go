@@ -421,7 +421,8 @@ func TestCoordinator(t *testing.T) {
 		p.must(err)
 		return r
 	}
-	r := carrel(`carrel task new sub --prompt work -- sh -c 'echo {prompt} > sub; git add .; git commit -q -m sub'; carrel task wait sub --timeout 30s; carrel task list --json; carrel task merge sub; git log --oneline`)
+	r := carrel(`carrel task new sub --prompt work -- sh -c 'echo {prompt} > sub; git add .; git commit -q -m sub'
+		carrel task wait sub --timeout 30s; carrel task list --json; carrel task merge sub; git log --oneline`)
 	if r.Exit != 0 || !strings.Contains(string(r.Stdout), `"parent": "lead"`) || !strings.Contains(string(r.Stdout),
 		"merged sub into task/lead") {
 		t.Fatalf("%+v", r)
@@ -431,14 +432,17 @@ func TestCoordinator(t *testing.T) {
 	}
 	main := p.git("rev-parse", "main")
 	for _, refused := range []string{
-		"task drop persons --force", "task merge persons", "task send persons x", "task capture persons", "task run persons -- true", "task status lead", "task drop lead --force",
-		"task new x --network open", "task new x --coordinator -- true", "task new x --include a -- true", "task new x --write / -- true", "task new x --agent claude", "task open persons", "task rename persons y",
+		"task drop persons --force", "task merge persons", "task send persons x", "task capture persons",
+		"task run persons -- true", "task status lead", "task drop lead --force",
+		"task new x --network open", "task new x --coordinator -- true", "task new x --include a -- true",
+		"task new x --write / -- true", "task new x --agent claude", "task open persons", "task rename persons y",
 	} {
 		if r := carrel("carrel " + refused + " || true"); r.Exit != 0 || !strings.Contains(string(r.Stderr), "carrel: ") {
 			t.Errorf("%s: %+v", refused, r)
 		}
 	}
-	r = carrel(`carrel task new up -- sh -c 'echo up > up; git add .; git commit -q -m up; carrel task new deeper -- true'; carrel task wait up --timeout 30s || true; carrel task capture up; carrel task merge up --into main || echo refused; carrel task drop up --force`)
+	r = carrel(`carrel task new up -- sh -c 'echo up > up; git add .; git commit -q -m up; carrel task new deeper -- true'
+		carrel task wait up --timeout 30s || true; carrel task capture up; carrel task merge up --into main || echo refused; carrel task drop up --force`)
 	if !strings.Contains(string(r.Stdout), "gives no tasks") || !strings.Contains(string(r.Stdout), "refused") ||
 		p.git("rev-parse", "main") != main {
 		t.Errorf("%+v", r)

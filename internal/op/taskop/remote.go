@@ -71,7 +71,8 @@ func (r *Remote) New(ctx context.Context, n *NewRequest) (*api.Task, error) {
 	if len(n.Include) > 0 || n.WithChanges || len(n.Words) > 0 {
 		return nil, &api.Denial{Code: api.CodeInside, Operation: "task new", Subject: n.Name,
 			Rule: "a task gets what its coordinator has", Source: "built in",
-			Message: "inside a workspace a task takes no flags but --base, --agent, --prompt, --prompt-file and --purpose", Hint: "it gets the policy of this workspace"}
+			Message: "inside a workspace a task takes no flags but --base, --agent, --prompt, --prompt-file and --purpose",
+			Hint:    "it gets the policy of this workspace"}
 	}
 	return call[*api.Task](ctx, r, &Call{Op: "new", Name: n.Name, Base: n.Base, Agent: n.Agent, Argv: texts(n.Argv),
 		Prompt: n.Prompt, Purpose: n.Purpose})

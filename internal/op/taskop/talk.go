@@ -150,7 +150,8 @@ func (t *Tasks) Rename(ctx context.Context, from, to string) (*api.Task, error) 
 	defer release()
 	if _, running, err := t.running(f); err != nil || running {
 		if err == nil {
-			err = fmt.Errorf("task %s runs, and its workspace may write to its branch by that name alone\nhint: `carrel stop %s` ends it", from, f.Workspace)
+			err = fmt.Errorf("task %s runs, and its workspace may write to its branch by that name alone\n"+
+				"hint: `carrel stop %s` ends it", from, f.Workspace)
 		}
 		return nil, err
 	}

@@ -201,7 +201,8 @@ func TestServe(t *testing.T) {
 		return a
 	}
 	for text, want := range map[string]string{
-		"": "", "{": "", "null": "", `{"op":"new","op":"list"}`: "", `{"op":"new","words":["--network=open"]}`: "", `{"op":"new","parent":"x"}`: "",
+		"": "", "{": "", "null": "",
+		`{"op":"new","op":"list"}`: "", `{"op":"new","words":["--network=open"]}`: "", `{"op":"new","parent":"x"}`: "",
 		`{"op":"open","name":"x"}`: api.CodeUnsupported, `{"op":"rename"}`: api.CodeUnsupported, `{}`: api.CodeUnsupported,
 		`{"op":"new","name":"x"}`:    "", // its workspace does not run
 		`{"op":"status","name":"x"}`: api.CodeNoTask, `{"op":"wait","names":["x"]}`: codeWaitNone,
@@ -242,7 +243,8 @@ func FuzzServe(f *testing.F) {
 // TestNameFor: a task without a name gets one of its prompt, and one of its own.
 func TestNameFor(t *testing.T) {
 	for text, want := range map[string]string{
-		"Fix the login test, please!": "fix-the-login-test", "": "", "Übung 1": "bung-1", "--force": "force", strings.Repeat("long", 30): strings.Repeat("long", 8)[:30],
+		"Fix the login test, please!": "fix-the-login-test", "": "", "Übung 1": "bung-1",
+		"--force": "force", strings.Repeat("long", 30): strings.Repeat("long", 8)[:30],
 	} {
 		if got := trimName(text, 4); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -283,5 +285,28 @@ func TestSome(t *testing.T) {
 	}
 	if got := some(make([]string, 9)); !strings.HasSuffix(got, "and 4 more") {
 		t.Error(got)
+	}
+}
+
+// TestTextOf: an error comes with its text.
+func TestTextOf(t *testing.T) {
+	failed := errors.New("x")
+	if text, err := textOf("a\xff", failed); text != "a\xff" || !errors.Is(err, failed) {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestProblem: what a command said is told to its end, and no more than that.
+func TestProblem(t *testing.T) {
+	for want, s := range map[string]said{
+		"git ended with status 1: wrong": {err: " wrong\n", out: "also", status: 1}, "git ended with status 2: said": {out: "said\n", status: 2},
+	} {
+		if got := s.problem("git").Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	long := said{err: strings.Repeat("x", 2*maxComplain) + "end"}
+	if got := long.problem("git").Error(); len(got) > maxComplain+100 || !strings.HasSuffix(got, "end") {
+		t.Errorf("%d bytes", len(got))
 	}
 }
