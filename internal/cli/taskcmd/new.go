@@ -43,7 +43,7 @@ what the workspace may do.
 ` + cmdline.PlainStatus,
 		Example: `  carrel task new fix-login --agent claude --prompt 'Fix the login test.'
   carrel task new docs --agent codex --prompt-file docs.md --base main
-  carrel task new ui --include .env.local --include node_modules --publish 5173 --agent claude
+  carrel task new ui --include node_modules --publish 5173 --agent claude
   carrel task new quick -- claude -p '{prompt}' --prompt 'Say what this is.'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); len(args) == 0 || at != 1 && len(args) > 1 || at == 0 {
