@@ -130,7 +130,7 @@ func TestHostileCoordinator(t *testing.T) {
 		w.fine("task", "run", "lead", "--", "carrel", "task", "wait", "own", "--timeout", "30s")
 		eventually(t, "the person's task to commit", func() bool { return w.outsideSh("git log --format=%s -1 task/persons") == "mine\n" })
 		scene := func() string {
-			return w.outsideSh("git rev-parse main task/persons; git worktree list --porcelain | grep -c locked; cat .git/worktrees/persons/HEAD; git status --short; git config --list --local")
+			return w.outsideSh("git rev-parse main task/persons; cat .git/worktrees/persons/locked; cat .git/worktrees/persons/HEAD; git status --short; git config --list --local")
 		}
 		before := scene()
 		w.write(w.project+"/hostile.py", program("task/hostile.py"))
@@ -170,8 +170,9 @@ func TestTenTasks(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.litter = true // worktrees
 	w.repository()
-	w.outsideSh(`printf 'all: $(patsubst %.in,%.out,$(wildcard *.in))\n%.out: %.in\n\ttr a-z A-Z <$< >$@\ntest: all\n\tfor f in *.in; do test "$$(tr a-z A-Z <$$f)" = "$$(cat $${f%.in}.out)" || exit 1; done\n' >Makefile
-		echo '*.out' >.gitignore; git add .; git commit -q -m make`)
+	w.write(w.project+"/Makefile", "all: $(patsubst %.in,%.out,$(wildcard *.in))\n%.out: %.in\n\ttr a-z A-Z <$< >$@\n"+
+		"test: all\n\tfor f in *.in; do test \"$$(tr a-z A-Z <$$f)\" = \"$$(cat $${f%.in}.out)\" || exit 1; done\n")
+	w.outsideSh(`echo '*.out' >.gitignore; git add .; git commit -q -m make`)
 	w.need("make")
 	var all sync.WaitGroup
 	for i := range 10 {
