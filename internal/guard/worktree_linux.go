@@ -48,7 +48,13 @@ func newWorktree(git gitdir.Dirs) *worktree {
 		t.branch = ref
 	}
 	others, _ := os.ReadDir(git.Common + "/worktrees")
-	heads := []string{git.Common}
+	var heads []string
+	// A bare repository is on no branch: its HEAD only names the one that a clone begins with.
+	config, _ := gitdir.Read(git.Common+"/config", maxVetted)
+	bare := isBare(config)
+	if !bare {
+		heads = append(heads, git.Common)
+	}
 	for _, e := range others {
 		if dir := git.Common + "/worktrees/" + e.Name(); dir != git.Dir {
 			heads = append(heads, dir)
@@ -59,6 +65,9 @@ func newWorktree(git gitdir.Dirs) *worktree {
 	}
 	if t.taken[t.branch] {
 		t.branch = "" // what an earlier run made its own is another worktree's all the same
+	}
+	if bare {
+		t.taken[headOf(git.Common)] = true // nobody makes it either, where it is not there
 	}
 	return t
 }
