@@ -2,6 +2,7 @@ package taskcmd
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -51,8 +52,10 @@ that carrel undo takes back there. The task's worktree and branch go, unless --k
 		Args: cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.request.Name = args[0]
-			f.request.Approve = func(p *taskop.Preview) ([]taskop.Part, error) { return nil, f.approve(env, p) }
-			return f.merge(env, cmd)
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			f.request.Approve = func(p *taskop.Preview) ([]taskop.Part, error) { return nil, f.approve(ctx, env, p) }
+			return f.merge(ctx, env)
 		},
 		ValidArgsFunction: completeTask(env),
 	}
@@ -81,8 +84,10 @@ commit, and the task goes on with what is left.
 				return fmt.Errorf("a review needs a person at a terminal\nhint: `carrel task diff %s` shows the work", args[0])
 			}
 			f.request.Name = args[0]
-			f.request.Approve = func(p *taskop.Preview) ([]taskop.Part, error) { return f.choose(env, p) }
-			return f.merge(env, cmd)
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			f.request.Approve = func(p *taskop.Preview) ([]taskop.Part, error) { return f.choose(ctx, env, p) }
+			return f.merge(ctx, env)
 		},
 		ValidArgsFunction: completeTask(env),
 	}
@@ -90,14 +95,14 @@ commit, and the task goes on with what is left.
 	return cmd
 }
 
-func (f *mergeFlags) merge(env *cmdenv.Env, cmd *cobra.Command) error {
+func (f *mergeFlags) merge(ctx context.Context, env *cmdenv.Env) error {
 	t, err := operator(env)
 	if err != nil {
 		return err
 	}
-	done, err := t.Merge(cmd.Context(), &f.request)
+	done, err := t.Merge(ctx, &f.request)
 	if done == nil {
-		return err
+		return interrupted(ctx, err)
 	}
 	if f.asJSON {
 		return errors.Join(show.JSON(env.Out, done), err)
@@ -130,7 +135,7 @@ func person(env *cmdenv.Env, what string) error {
 }
 
 // approve asks the person whether to merge.
-func (f *mergeFlags) approve(env *cmdenv.Env, p *taskop.Preview) error {
+func (f *mergeFlags) approve(ctx context.Context, env *cmdenv.Env, p *taskop.Preview) error {
 	if err := person(env, "task merge"); err != nil {
 		return err
 	}
@@ -139,7 +144,7 @@ func (f *mergeFlags) approve(env *cmdenv.Env, p *taskop.Preview) error {
 	}
 	question := fmt.Sprintf("%s\n%s of %s go into %s. Type %s to merge: ", show.Escape(strings.TrimRight(p.Stat, "\n")),
 		show.Count(p.Commits, "commit", "commits"), p.From, show.OneLine(p.Into), p.Name)
-	typed, err := supervisor.Confirm(question, p.Name)
+	typed, err := within(ctx, func() (bool, error) { return supervisor.Confirm(question, p.Name) })
 	if err == nil && !typed {
 		err = errors.New("nothing was merged: another word was typed")
 	}
@@ -147,7 +152,7 @@ func (f *mergeFlags) approve(env *cmdenv.Env, p *taskop.Preview) error {
 }
 
 // choose goes through the pieces with the person.
-func (f *mergeFlags) choose(env *cmdenv.Env, p *taskop.Preview) ([]taskop.Part, error) {
+func (f *mergeFlags) choose(ctx context.Context, env *cmdenv.Env, p *taskop.Preview) ([]taskop.Part, error) {
 	if err := person(env, "task review"); err != nil {
 		return nil, err
 	}
@@ -155,7 +160,7 @@ func (f *mergeFlags) choose(env *cmdenv.Env, p *taskop.Preview) ([]taskop.Part, 
 	chosen, err := askParts(p.Parts, func(i int, part taskop.Part) (string, error) {
 		fmt.Fprintf(env.Out, "%s", paintDiff(env, part.Head+part.Text))
 		fmt.Fprintf(env.Out, "take it over (%d of %d)? [y,n,a,d,q] ", i+1, len(p.Parts))
-		line, err := in.ReadString('\n')
+		line, err := within(ctx, func() (string, error) { return in.ReadString('\n') })
 		return strings.TrimSpace(line), err
 	})
 	switch {

@@ -95,10 +95,13 @@ func (f *newFlags) run(env *cmdenv.Env, cmd *cobra.Command, args []string) error
 	if err != nil {
 		return err
 	}
-	made, err := t.New(cmd.Context(), &r)
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	made, err := t.New(ctx, &r)
 	if err != nil {
-		return err
+		return interrupted(ctx, err)
 	}
+	stop()
 	if f.JSON {
 		return show.JSON(env.Out, made)
 	}
