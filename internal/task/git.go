@@ -30,12 +30,16 @@ func FindGit(getenv func(string) string) (*Git, error) {
 	return &Git{p}, nil
 }
 
+// Itself are words that have git read the objects and nothing that only says what is in them. Programs inside
+// may write such a commit-graph, replacement or index of packs, and it may lie.
+var Itself = []string{"--no-replace-objects", "-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false"}
+
 // harmless keeps a repository's and its user's configuration from having git start something.
-var harmless = []string{
+var harmless = append([]string{
 	"--no-pager", "--no-optional-locks",
 	"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
 	"-c", "protocol.allow=never", "-c", "submodule.recurse=false", "-c", "core.quotePath=false",
-}
+}, Itself...)
 
 // run asks git about a directory. What it says of errors is part of the error.
 func (g *Git) run(ctx context.Context, dir string, args ...string) (string, error) {
@@ -92,6 +96,7 @@ func (g *Git) Where(ctx context.Context, dir string) (*Place, error) {
 // Checkout is one working tree of a repository.
 type Checkout struct {
 	Path   string
+	Head   string // the commit that is checked out
 	Branch string // without refs/heads/; "" for none
 	Bare   bool
 }
@@ -116,6 +121,8 @@ func parseTrees(out string) (list []Checkout) {
 			continue
 		}
 		switch last := &list[len(list)-1]; name {
+		case "HEAD":
+			last.Head = value
 		case "branch":
 			last.Branch = strings.TrimPrefix(value, "refs/heads/")
 		case "bare":
@@ -148,7 +155,9 @@ func (g *Git) HasBranch(ctx context.Context, dir, branch string) bool {
 // AddTree makes a worktree on a new branch that begins at a commit. Its files are not made: they
 // are git's to write inside walls, since filters may run for them.
 func (g *Git) AddTree(ctx context.Context, dir, path, branch, base, reason string) error {
-	_, err := g.run(ctx, dir, "worktree", "add", "--no-checkout", "--lock", "--reason", reason, "--no-track", "-b", branch, "--", path, base)
+	// A bare repository has no logs of its branches yet, and walls let a worktree write only to what is there.
+	_, err := g.run(ctx, dir, "-c", "core.logAllRefUpdates=true", "worktree", "add", "--no-checkout", "--lock", "--reason", reason,
+		"--no-track", "-b", branch, "--", path, base)
 	return err
 }
 
@@ -166,13 +175,17 @@ func (g *Git) ForgetTree(ctx context.Context, dir, path string) error {
 			return err
 		}
 	}
-	_, err := g.run(ctx, dir, "worktree", "prune", "--expire=now")
+	// No `worktree prune`: that would forget worktrees of others, too, whose disk is not there now.
+	_, err := g.run(ctx, dir, "worktree", "remove", "--force", "--", path)
+	if said := (*GitError)(nil); errors.As(err, &said) && strings.HasSuffix(said.Text, "is not a working tree") {
+		return nil
+	}
 	return err
 }
 
 // RemoveBranch removes a branch while it is at a commit.
 func (g *Git) RemoveBranch(ctx context.Context, dir, branch, at string) error {
-	_, err := g.run(ctx, dir, "update-ref", "-d", "refs/heads/"+branch, at)
+	_, err := g.run(ctx, dir, "update-ref", "--no-deref", "-d", "refs/heads/"+branch, at)
 	return err
 }
 
@@ -180,6 +193,18 @@ func (g *Git) RemoveBranch(ctx context.Context, dir, branch, at string) error {
 func (g *Git) RenameBranch(ctx context.Context, dir, from, to string) error {
 	_, err := g.run(ctx, dir, "branch", "-m", "--", from, to)
 	return err
+}
+
+// Lonely says how many commits up to one, which is given by its id, are on no branch.
+func (g *Git) Lonely(ctx context.Context, dir, of string) (int, error) {
+	if !isID(of) {
+		return 0, fmt.Errorf("%q names no commit", of)
+	}
+	out, err := g.line(ctx, dir, "rev-list", "--count", of, "--not", "--branches", "--")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(out)
 }
 
 // Count says how many commits of a revision are not reached from another.

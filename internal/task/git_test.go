@@ -68,7 +68,7 @@ func TestTrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := g.Trees(ctx, where.Common)
-	want := []Checkout{{Path: dir, Branch: "main"}, {Path: tree, Branch: "task/one"}}
+	want := []Checkout{{Path: dir, Head: base, Branch: "main"}, {Path: tree, Head: base, Branch: "task/one"}}
 	if err != nil || !slices.Equal(list, want) {
 		t.Errorf("%+v, %v, want %+v", list, err, want)
 	}

@@ -36,6 +36,7 @@ type Task struct {
 	Prompt    string     `json:"prompt,omitempty"`
 	Parent    string     `json:"parent,omitempty"` // the workspace of the agent that asked for it; "" for a person's
 	Created   time.Time  `json:"created"`
+	Making    bool       `json:"making,omitempty"` // it is not whole yet: a kill left it so
 }
 
 // Branch is the name of its branch.

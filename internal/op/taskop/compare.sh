@@ -7,7 +7,8 @@ commit=$1 tree=$2
 shift 2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-run() { git -C "$tree" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.quotePath=false --no-pager --no-optional-locks "$@"; }
+run() { git -C "$tree" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.quotePath=false --no-pager --no-optional-locks \
+	--no-replace-objects -c core.commitGraph=false -c core.multiPackIndex=false "$@"; }
 index=$(run rev-parse --path-format=absolute --git-path index)
 objects=$(run rev-parse --path-format=absolute --git-path objects)
 if [ -e "$index" ]; then cp "$index" "$dir/index"; fi

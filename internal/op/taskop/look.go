@@ -123,14 +123,22 @@ func (t *Tasks) sizes(ctx context.Context, all []*found, out []api.Task) error {
 		to := from
 		places := []string{string(all[from].Tree.Common)}
 		for ; to < len(all) && all[to].key == all[from].key; to++ {
-			places = append(places, string(all[to].Tree.Path))
+			if all[to].there() == nil {
+				places = append(places, string(all[to].Tree.Path))
+			}
+		}
+		if len(places) == 1 { // nothing is left of their files
+			from = to
+			continue
 		}
 		b, err := t.look(ctx, places...)
 		if err != nil {
 			return err
 		}
 		for i := from; i < to && err == nil; i++ {
-			out[i].Diff, err = t.size(ctx, b, all[i])
+			if all[i].there() == nil {
+				out[i].Diff, err = t.size(ctx, b, all[i])
+			}
 		}
 		b.close()
 		if err != nil {
@@ -199,6 +207,9 @@ func (t *Tasks) Diff(ctx context.Context, name string, stat bool) (string, error
 		return "", err
 	}
 	one := &f.Tree
+	if err := f.there(); err != nil {
+		return "", err
+	}
 	since, err := t.since(ctx, f, one)
 	if err != nil {
 		return "", err

@@ -117,6 +117,10 @@ func (t *Tasks) Merge(ctx context.Context, r *MergeRequest) (*Merged, error) {
 	if err := m.approve(ctx); err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx) // half of a merge would be left
 	done, err := m.merge(ctx)
 	if err != nil {
 		return nil, err
@@ -125,6 +129,10 @@ func (t *Tasks) Merge(ctx context.Context, r *MergeRequest) (*Merged, error) {
 		return done, nil
 	}
 	m.close()
+	if done.Kept, err = t.wentOn(ctx, f, m.head); done.Kept || err != nil {
+		t.c.Tell("task " + f.Name + " has gone on during the merge, and is kept with what it has made since")
+		return done, err
+	}
 	return done, t.remove(ctx, f)
 }
 
@@ -132,6 +140,12 @@ func (t *Tasks) Merge(ctx context.Context, r *MergeRequest) (*Merged, error) {
 // such a thing.
 func (t *Tasks) commit(ctx context.Context, f *found, r *MergeRequest) error {
 	one := &f.Tree
+	if err := errors.Join(f.made(), f.there()); err != nil {
+		return err
+	}
+	if err := t.onBranch(ctx, f); err != nil {
+		return err
+	}
 	b, err := t.look(ctx, string(one.Common), string(one.Path))
 	if err != nil {
 		return err
@@ -158,7 +172,7 @@ func (t *Tasks) commit(ctx context.Context, f *found, r *MergeRequest) error {
 }
 
 // commitScript makes a commit of all that is in none, with the message $1.
-const commitScript = `g="git -c core.hooksPath=/dev/null"; $g add -A -- . && $g commit --quiet -m "$1"`
+const commitScript = `g="` + gitItself + `"; $g add -A -- . && $g commit --quiet -m "$1"`
 
 // some names the first of many files.
 func some(names []string) string {
@@ -185,6 +199,7 @@ func (t *Tasks) rebase(ctx context.Context, f *found, r *MergeRequest) error {
 	if err != nil {
 		return err
 	}
+	ctx = context.WithoutCancel(ctx) // half of a rebase is of no use
 	said, err := git(ctx, e, string(one.Path), "rebase", "--quiet", onto)
 	if err != nil || said.status == 0 {
 		return err
@@ -250,6 +265,9 @@ func (m *merging) prepare(ctx context.Context) (err error) {
 	if m.look, err = m.t.look(ctx, string(m.tree.Common), m.target); err != nil {
 		return err
 	}
+	if err := m.sound(ctx); err != nil {
+		return err
+	}
 	return m.fits(ctx)
 }
 
@@ -260,8 +278,13 @@ func (m *merging) findTarget(ctx context.Context) error {
 		return err
 	}
 	for _, one := range trees {
-		if one.Branch == m.into && !one.Bare {
-			m.target = one.Path
+		if one.Branch != m.into || one.Bare {
+			continue
+		}
+		// The entry is a claim: what is at its path has to be on the branch, too. A submodule's is not its top.
+		where, err := m.t.git.Where(ctx, one.Path)
+		if err == nil && where.Common == string(m.tree.Common) && where.Branch == m.into {
+			m.target = where.Top
 			return nil
 		}
 	}
@@ -358,21 +381,24 @@ func (m *merging) approve(ctx context.Context) error {
 	return err
 }
 
+// gitItself is git in a script, without hooks and by the objects themselves; see [task.Itself].
+const gitItself = "git -c core.hooksPath=/dev/null --no-replace-objects -c core.commitGraph=false -c core.multiPackIndex=false"
+
 // fitScript merges the commits $1 and $2 without a working tree; what git makes for it is thrown away.
 const fitScript = `dir=$(mktemp -d) && objects=$(git rev-parse --path-format=absolute --git-path objects) || exit 125
 export GIT_OBJECT_DIRECTORY="$dir" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
-git merge-tree --write-tree --name-only --no-messages -z "$1" "$2"
+` + gitItself + ` merge-tree --write-tree --name-only --no-messages -z "$1" "$2"
 s=$?; rm -rf "$dir"; exit $s`
 
 // The scripts of a merge. $1 is the commit, $2 the message. What goes wrong leaves the working
 // tree as it was.
 const (
-	mergeScript  = `g="git -c core.hooksPath=/dev/null"; $g merge --no-edit -m "$2" "$1" || { s=$?; $g merge --abort; exit $s; }`
-	squashScript = `g="git -c core.hooksPath=/dev/null"
+	mergeScript  = `g="` + gitItself + `"; $g merge --no-edit -m "$2" "$1" || { s=$?; $g merge --abort; exit $s; }`
+	squashScript = `g="` + gitItself + `"
 { $g merge --squash "$1" && $g commit --quiet -m "$2"; } || { s=$?; $g reset --hard --quiet; exit $s; }`
-	patchScript = `g="git -c core.hooksPath=/dev/null"
+	patchScript = `g="` + gitItself + `"
 { $g apply --index --3way --whitespace=nowarn - && $g commit --quiet -m "$2"; } || { s=$?; $g reset --hard --quiet; exit $s; }`
-	aheadScript = `git -c core.hooksPath=/dev/null merge --ff-only "$1"`
+	aheadScript = gitItself + ` merge --ff-only "$1"`
 )
 
 // merge does it.

@@ -1,6 +1,7 @@
 package taskop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,6 +91,9 @@ func (m *making) plan(ctx context.Context) error {
 	revision := "HEAD"
 	if r.Base != "" {
 		revision = r.Base
+	}
+	if t.git.HasBranch(ctx, where.Top, revision) {
+		revision = "refs/heads/" + revision // git would take a tag of that name
 	}
 	base, err := t.git.Commit(ctx, where.Top, revision)
 	if err != nil {
@@ -201,6 +205,7 @@ func (m *making) make(ctx context.Context) error {
 	if _, err := os.Lstat(string(one.Path)); err == nil {
 		return fmt.Errorf("%q is there already, and no task's\nhint: look at it and move it away", string(one.Path))
 	}
+	f.Making = true
 	if err := t.store.Save(f.key, f.Task); err != nil { // first: what a kill leaves can be dropped by its name
 		return err
 	}
@@ -210,8 +215,9 @@ func (m *making) make(ctx context.Context) error {
 	if err := m.include(); err != nil { // before the walls stand: they hide what is secret of it
 		return err
 	}
-	e, err := t.start(ctx, f)
-	if err != nil {
+	// A start that is broken off ends later than it says, and its workspace could not be removed.
+	e, err := t.start(context.WithoutCancel(ctx), f)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
 	if e.Project != string(f.Tree.Path) {
@@ -225,6 +231,10 @@ func (m *making) make(ctx context.Context) error {
 		if err := m.takeOver(ctx); err != nil {
 			return err
 		}
+	}
+	f.Making = false
+	if err := t.store.Save(f.key, f.Task); err != nil { // before the agent: from now on there is work to lose
+		return err
 	}
 	return t.startAgent(ctx, f, e)
 }

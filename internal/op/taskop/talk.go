@@ -87,6 +87,9 @@ func (t *Tasks) Open(ctx context.Context, name string) (e supervisor.Entry, a *a
 		return e, nil, err
 	}
 	defer release()
+	if err := errors.Join(f.made(), f.there()); err != nil {
+		return e, nil, err
+	}
 	if e, err = t.start(ctx, f); err != nil {
 		return e, nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/op"
 	"carrel/internal/op/startop"
 	"carrel/internal/supervisor"
+	"carrel/internal/task"
 	"carrel/internal/tools"
 )
 
@@ -53,7 +54,7 @@ func (rec *records) raise(ctx context.Context, dir string, read []string) (*benc
 	if err != nil {
 		return nil, err
 	}
-	if _, err := startop.Start(ctx, c, r); err != nil {
+	if _, err := startop.Start(context.WithoutCancel(ctx), c, r); err != nil { // see making.make
 		return nil, fmt.Errorf("a workspace in %q: %w", dir, err)
 	}
 	e, ok, err := c.WholeName(w.Name)
@@ -118,7 +119,8 @@ func run(ctx context.Context, e supervisor.Entry, c api.Command, stdin string) (
 
 // gitWords keep the repository's hooks and its user's pager out of what we have git do, and keep git
 // from writing its index for a look.
-var gitWords = []string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-pager", "--no-optional-locks"}
+var gitWords = append([]string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-pager",
+	"--no-optional-locks"}, task.Itself...)
 
 // git runs git in a workspace.
 func git(ctx context.Context, e supervisor.Entry, dir string, args ...string) (*said, error) {
