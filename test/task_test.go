@@ -215,3 +215,42 @@ func TestTenTasks(t *testing.T) {
 	}
 	w.dropTasks()
 }
+
+// TestClaudeInTasks: `carrel claude --task NAME` begins a task and goes on with it, and the worktrees
+// of Claude Code's own work inside.
+func TestClaudeInTasks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.litter = true // worktrees
+	w.installAgents()
+	w.repository()
+	w.setenv("ANTHROPIC_API_KEY", "key-for-the-model")
+	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+	w.setenv("DISABLE_TELEMETRY", "1")
+	play := func(command string) *fakemodel.Server {
+		m := w.model([]fakemodel.Turn{{Tool: "Bash", Input: map[string]any{"command": command, "description": "work"}}, {Text: "done"}})
+		w.setenv("ANTHROPIC_BASE_URL", m.URL)
+		return m
+	}
+	m := play("echo by claude > work; git add work; git commit -q -m work; git branch --show-current")
+	w.fine("claude", "--task", "fix", "--no-prompts", "--", "-p", "do it", "--output-format", "json")
+	if r := w.carrel("task", "wait", "fix", "--timeout", "2m"); r.code != 0 || !m.Finished() || !strings.Contains(strings.Join(m.Results(), ""), "task/fix") {
+		t.Fatalf("%s %q", r, m.Results())
+	}
+	if again := strings.TrimSpace(w.fine("claude", "--task", "fix")); again != string(w.tasks()[0].Path) {
+		t.Errorf("gone on with: %q", again)
+	}
+	w.fine("task", "merge", "fix", "--yes")
+	if got := w.outsideSh("cat work"); got != "by claude\n" {
+		t.Errorf("merged: %q", got)
+	}
+	m = play("echo own > own; git add own; git commit -q -m own; pwd; git branch --show-current")
+	r := w.carrel("claude", "--no-prompts", "--", "--worktree", "side", "-p", "do it", "--output-format", "json")
+	if r.code != 0 || !m.Finished() || !strings.Contains(strings.Join(m.Results(), ""), w.project+"/.claude/worktrees/side\nworktree-side") {
+		t.Errorf("Claude Code's own worktree: %s %q", r, m.Results())
+	}
+	if got := w.outsideSh("git log --format=%s -1 worktree-side; git fsck --no-dangling; git worktree remove --force .claude/worktrees/side; git branch -q -D worktree-side"); got != "own\n" {
+		t.Errorf("afterwards: %q", got)
+	}
+	w.dropTasks()
+}
