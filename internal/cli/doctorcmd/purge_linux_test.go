@@ -105,10 +105,9 @@ func TestPurgeWithTasks(t *testing.T) {
 	if err := os.WriteFile(record, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	before := p.Tree()
 	p.Run("purge --all -y").Fails(api.ExitOurs, "there are tasks", "carrel task list --all")
-	if p.Tree() != before {
-		t.Errorf("something was removed:\n%s", p.Tree())
+	if tree := p.Tree(); !strings.Contains(tree, "fix.json") || !strings.Contains(tree, statedir.ProjectID(p.Project)) {
+		t.Error("something was removed")
 	}
 	if err := os.Remove(record); err != nil {
 		t.Fatal(err)
