@@ -39,7 +39,8 @@ func TestCoordinators(t *testing.T) {
 		argv        []string
 	}{
 		"claude": {"Bash", "command", []string{"claude", "-p", "{prompt}", "--output-format", "json"}},
-		"codex":  {"exec_command", "cmd", []string{"codex", "exec", "--skip-git-repo-check", "-c", "model_reasoning_summary=\"none\"", "{prompt}"}},
+		"codex": {"exec_command", "cmd", []string{"codex", "exec", "--skip-git-repo-check", "-c",
+			"model_reasoning_summary=\"none\"", "{prompt}"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,17 +73,20 @@ func TestCoordinators(t *testing.T) {
 				w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
 				w.setenv("DISABLE_TELEMETRY", "1")
 			default:
-				w.write(w.home+"/.codex/config.toml", "model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nbase_url = \""+
-					m.URL+"/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n")
+				w.write(w.home+"/.codex/config.toml",
+					"model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nbase_url = \""+
+						m.URL+"/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n")
 				w.setenv("OPENAI_API_KEY", "key-for-the-model")
 			}
 			before := w.outsideSh("git rev-parse main")
-			w.fine(append([]string{"task", "new", "lead", "--agent", name, "--no-prompts", "--coordinator", "--prompt", "split it", "--"}, c.argv...)...)
+			w.fine(append([]string{"task", "new", "lead", "--agent", name, "--no-prompts", "--coordinator", "--prompt", "split it",
+				"--"}, c.argv...)...)
 			if r := w.carrel("task", "wait", "lead", "--timeout", "3m"); r.code != 0 || !m.Finished() {
 				t.Fatalf("the coordinator: %s\nscreen: %s\nresults: %q", r, w.carrel("task", "capture", "lead").out, m.Results())
 			}
 			results := strings.Join(m.Results(), "\n")
-			for _, want := range []string{"began three on task/three", "merged one into task/lead", "merged two into task/lead", "dropped three", "the second"} {
+			for _, want := range []string{"began three on task/three", "merged one into task/lead", "merged two into task/lead",
+				"dropped three", "the second"} {
 				if !strings.Contains(results, want) {
 					t.Errorf("without %q: %s", want, results)
 				}
@@ -99,7 +103,8 @@ func TestCoordinators(t *testing.T) {
 			if !strings.Contains(states, "working") || !strings.HasSuffix(states, "done ") {
 				t.Errorf("what the agent said of itself: %q", states)
 			}
-			if got := w.fine("task", "diff", "lead"); !strings.Contains(got, "+part one\n") || !strings.Contains(got, "+part two\n") || strings.Contains(got, "part three") {
+			if got := w.fine("task", "diff", "lead"); !strings.Contains(got, "+part one\n") || !strings.Contains(got,
+				"+part two\n") || strings.Contains(got, "part three") {
 				t.Errorf("its work: %s", got)
 			}
 			w.fine("task", "merge", "lead", "--yes")
@@ -198,7 +203,9 @@ func TestTenTasks(t *testing.T) {
 		}
 		w.fine("task", "run", one.Name, "--", "git", "fsck", "--no-dangling")
 	}
-	state := func() string { return w.outsideSh("git rev-parse main; git status --short; git ls-files -s; cat *.in 2>/dev/null || true") }
+	state := func() string {
+		return w.outsideSh("git rev-parse main; git status --short; git ls-files -s; cat *.in 2>/dev/null || true")
+	}
 	states := []string{state()}
 	for i := range 10 {
 		w.fine("task", "merge", fmt.Sprint("t", i), "--yes", "--check", "make -s test")
@@ -212,6 +219,46 @@ func TestTenTasks(t *testing.T) {
 		if got := state(); got != states[i] {
 			t.Fatalf("undo %d:\n%s\nwant\n%s", i, got, states[i])
 		}
+	}
+	w.dropTasks()
+}
+
+// TestClaudeInTasks: `carrel claude --task NAME` begins a task and goes on with it, and the worktrees
+// of Claude Code's own work inside.
+func TestClaudeInTasks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.litter = true // worktrees
+	w.installAgents()
+	w.repository()
+	w.setenv("ANTHROPIC_API_KEY", "key-for-the-model")
+	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+	w.setenv("DISABLE_TELEMETRY", "1")
+	play := func(command string) *fakemodel.Server {
+		m := w.model([]fakemodel.Turn{{Tool: "Bash", Input: map[string]any{"command": command, "description": "work"}}, {Text: "done"}})
+		w.setenv("ANTHROPIC_BASE_URL", m.URL)
+		return m
+	}
+	m := play("echo by claude > work; git add work; git commit -q -m work; git branch --show-current")
+	w.fine("claude", "--task", "fix", "--no-prompts", "--", "-p", "do it", "--output-format", "json")
+	if r := w.carrel("task", "wait", "fix", "--timeout", "2m"); r.code != 0 || !m.Finished() ||
+		!strings.Contains(strings.Join(m.Results(), ""), "task/fix") {
+		t.Fatalf("%s %q", r, m.Results())
+	}
+	if again := strings.TrimSpace(w.fine("claude", "--task", "fix")); again != string(w.tasks()[0].Path) {
+		t.Errorf("gone on with: %q", again)
+	}
+	w.fine("task", "merge", "fix", "--yes")
+	if got := w.outsideSh("cat work"); got != "by claude\n" {
+		t.Errorf("merged: %q", got)
+	}
+	m = play("echo own > own; git add own; git commit -q -m own; pwd; git branch --show-current")
+	r := w.carrel("claude", "--no-prompts", "--", "--worktree", "side", "-p", "do it", "--output-format", "json")
+	if r.code != 0 || !m.Finished() || !strings.Contains(strings.Join(m.Results(), ""), w.project+"/.claude/worktrees/side\nworktree-side") {
+		t.Errorf("Claude Code's own worktree: %s %q", r, m.Results())
+	}
+	if got := w.outsideSh("git log --format=%s -1 worktree-side; git fsck --no-dangling; git worktree remove --force .claude/worktrees/side; git branch -q -D worktree-side"); got != "own\n" {
+		t.Errorf("afterwards: %q", got)
 	}
 	w.dropTasks()
 }

@@ -215,8 +215,10 @@ func (by *Coordinator) mayStart(agent string) error {
 	if agent == "" || agent == by.Agent {
 		return nil
 	}
-	return &api.Denial{Code: api.CodeCeiling, Operation: "task new", Subject: agent, Rule: "a task gets what its coordinator has", Source: "built in",
-		Message: fmt.Sprintf("workspace %s is not for agent %s, and has not its login", by.Workspace, agent), Hint: "leave --agent out, or give the same agent"}
+	return &api.Denial{Code: api.CodeCeiling, Operation: "task new", Subject: agent,
+		Rule: "a task gets what its coordinator has", Source: "built in",
+		Message: fmt.Sprintf("workspace %s is not for agent %s, and has not its login", by.Workspace,
+			agent), Hint: "leave --agent out, or give the same agent"}
 }
 
 // ownBranch refuses a coordinator to merge into anything but the branch that it is on itself.

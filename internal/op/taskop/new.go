@@ -187,6 +187,9 @@ func (f *found) command(r *NewRequest) error {
 	if f.Agent != "" {
 		start = append(start, "--agent="+f.Agent)
 	}
+	if f.Parent == "" && len(f.Argv) > 0 { // else a person sits there, or the coordinator asks
+		start = append(start, "--notify")
+	}
 	purpose := r.Purpose
 	if purpose == "" {
 		purpose = "task " + f.Name
