@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"carrel/internal/hostprogram"
 )
@@ -232,5 +234,11 @@ func PathOf(data, key, main, name string) string {
 	if base == ".git" || bytes.ContainsAny([]byte(base), "\x00/") {
 		base = filepath.Base(filepath.Dir(main))
 	}
+	base = strings.Map(func(r rune) rune { // a workspace is known by it in messages and in JSON
+		if r == utf8.RuneError || unicode.IsControl(r) {
+			return '_'
+		}
+		return r
+	}, base)
 	return filepath.Join(data, "carrel", "tasks", base+"-"+key[:8], name)
 }

@@ -22,7 +22,7 @@ func (t *Tasks) Drop(ctx context.Context, name string, force bool) error {
 	if err != nil {
 		return err
 	}
-	release, err := t.store.Lock(f.key)
+	release, err := t.hold(f)
 	if err != nil {
 		return err
 	}
@@ -33,6 +33,24 @@ func (t *Tasks) Drop(ctx context.Context, name string, force bool) error {
 		}
 	}
 	return t.remove(ctx, f)
+}
+
+// hold keeps others from changing the tasks of a repository, and looks at one anew: another command may
+// have changed or ended it meanwhile.
+func (rec *records) hold(f *found) (release func(), err error) {
+	if release, err = rec.store.Lock(f.key); err != nil {
+		return nil, err
+	}
+	one, err := rec.store.Get(f.key, f.Name)
+	if err == nil {
+		f.Task = one
+		return release, nil
+	}
+	release()
+	if errors.Is(err, task.ErrNone) {
+		err = none(f.Name)
+	}
+	return nil, err
 }
 
 // isSaved refuses to throw away what is only in this task.

@@ -85,7 +85,7 @@ func (t *Tasks) Merge(ctx context.Context, r *MergeRequest) (*Merged, error) {
 	if r.Squash && r.Rebase {
 		return nil, errors.New("--squash and --rebase are two ways; take one")
 	}
-	release, err := t.store.Lock(f.key)
+	release, err := t.hold(f)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (t *Tasks) Open(ctx context.Context, name string) (e supervisor.Entry, a *a
 	if err != nil {
 		return e, nil, err
 	}
-	release, err := t.store.Lock(f.key)
+	release, err := t.hold(f)
 	if err != nil {
 		return e, nil, err
 	}
@@ -146,7 +146,7 @@ func (t *Tasks) Rename(ctx context.Context, from, to string) (*api.Task, error) 
 	if err != nil {
 		return nil, err
 	}
-	release, err := t.store.Lock(f.key)
+	release, err := t.hold(f)
 	if err != nil {
 		return nil, err
 	}

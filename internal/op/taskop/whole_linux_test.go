@@ -202,20 +202,42 @@ func TestGoneWorktree(t *testing.T) {
 	p.must(p.tasks.Drop(t.Context(), "fix", false))
 }
 
-// TestOddRepositories: a bare one, a submodule, and a tag with the name of a branch.
+// TestMergedTwice: the second command finds no task.
+func TestMergedTwice(t *testing.T) {
+	p := newPlace(t)
+	p.begin("fix", commits, nil)
+	p.done("fix")
+	second := make(chan error, 1)
+	_, err := p.tasks.Merge(t.Context(), &taskop.MergeRequest{Name: "fix", Approve: func(*taskop.Preview) ([]taskop.Part, error) {
+		go func() {
+			_, err := p.tasks.Merge(t.Context(), &taskop.MergeRequest{Name: "fix"})
+			second <- err
+		}()
+		time.Sleep(200 * time.Millisecond) // it waits for the lock by then, else it finds no task either
+		return nil, nil
+	}})
+	p.must(err)
+	p.refused(<-second, api.CodeNoTask, "fix")
+	p.whole()
+}
+
+// TestOddRepositories: a bare one, a submodule, one with an odd path, and a tag with the name of a branch.
 func TestOddRepositories(t *testing.T) {
 	p := newPlace(t)
 	source := p.repo
-	bare, super := p.home+"/bare.git", p.home+"/super"
+	bare, super, odd := p.home+"/bare.git", p.home+"/super", p.home+"/o\xff\nd"
+	p.git("clone", "-q", source, odd)
 	p.git("clone", "-q", "--bare", source, bare)
 	p.git("init", "-q", super)
 	p.gitIn(super, "-c", "protocol.file.allow=always", "submodule", "add", "-q", source, "sub")
 	p.gitIn(super, "commit", "-q", "-m", "sub")
-	for name, dir := range map[string]string{"bare": bare, "sub": super + "/sub"} {
+	for name, dir := range map[string]string{"bare": bare, "sub": super + "/sub", "odd": odd} {
 		p.tasks = p.open(dir)
 		p.begin(name, commits, nil)
 		p.done(name)
-		if _, err := p.tasks.Merge(t.Context(), &taskop.MergeRequest{Name: name}); err != nil {
+		if name == "odd" { // no workspace enters it by its path
+			p.must(p.tasks.Drop(t.Context(), name, true))
+		} else if _, err := p.tasks.Merge(t.Context(), &taskop.MergeRequest{Name: name}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if got := p.gitIn(dir, "show", "main:b"); got != "new" {
 			t.Errorf("%s: %q", name, got)
