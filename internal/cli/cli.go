@@ -27,6 +27,7 @@ import (
 	"carrel/internal/fileops"
 	"carrel/internal/hostexec/shim"
 	"carrel/internal/inside"
+	"carrel/internal/review/replay"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
 	"carrel/internal/session"
@@ -46,6 +47,8 @@ func Main(argv []string) int {
 		return inside.Main(argv)
 	case len(argv) > 0 && filepath.Base(argv[0]) == inside.FileHelper:
 		return fileops.Main(argv, os.Stdin, os.Stdout, os.Stderr)
+	case len(argv) == 2 && argv[1] == replay.Word:
+		return replay.Main(os.Stdin, os.Stdout, os.Stderr)
 	case len(argv) > 0 && argv[0] == session.DetachArg0:
 		return session.Detach(argv[1:])
 	case len(argv) == 2 && argv[0] == clipboard.HolderArg0:

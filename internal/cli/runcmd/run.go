@@ -13,6 +13,7 @@ import (
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/decide"
+	"carrel/internal/op/reviewop"
 	"carrel/internal/policy"
 	"carrel/internal/session"
 	"carrel/internal/show"
@@ -39,6 +40,7 @@ short forms of this command: carrel claude, see carrel help claude.
   carrel run --allow-host preset:npm --allow-host '*.example.com' -- npm install
   carrel run --publish 5173 --host-port 5432 -- npm run dev
   carrel run --read ~/reference --timeout 10m -- codex exec "explain this"
+  carrel run --review -- npm install
   carrel run --backend vm --memory-mb 4096 --cpus 4 -- make`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return startRun(env, cmd, f, launch{argv: args, persona: policy.Agent})
@@ -47,6 +49,7 @@ short forms of this command: carrel claude, see carrel help claude.
 	cmd.Flags().SetInterspersed(false)
 	f.Register(cmd.Flags())
 	f.RegisterNoPrompts(cmd.Flags())
+	f.RegisterReview(cmd.Flags())
 	policyflags.RegisterCompletions(env, cmd)
 	return cmd
 }
@@ -134,11 +137,22 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 	if l.agent != "" {
 		offerNoPrompts(env, s.Decision, cmd)
 	}
+	reviewed, err := reviewop.Begin(s.Decision)
+	if err != nil {
+		return err
+	}
+	if reviewed != nil {
+		s.Until = reviewed.Until
+	}
 	r, err := s.Start()
+	layer := endLayer(env, reviewed, r)
 	if !f.JSON {
 		r.Denials = untold(r.Denials, s.Policy.Warnings, err)
 	}
 	tellResult(env, s, r, f.JSON)
+	if !f.JSON {
+		tellLayer(env, layer)
+	}
 	if err != nil {
 		return &cmdenv.ExitError{Status: r.Exit, Err: err}
 	}
