@@ -1,14 +1,17 @@
 package review
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"carrel/internal/advice"
+	"carrel/internal/gitconf"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,7 +45,7 @@ func (l *Layer) begin(i int, tree string, note func(string)) error {
 	if err != nil {
 		return err
 	}
-	if err := w.index.add(".", &top); err != nil {
+	if err := w.index.add(".", &top, nil); err != nil {
 		return err
 	}
 	if err := w.walk(root, "", 0); err != nil {
@@ -88,7 +91,11 @@ func (w *walker) walk(dir int, rel string, depth int) error {
 			continue // it has gone
 		}
 		at := path.Join(rel, name)
-		if err := w.index.add(at, &st); err != nil {
+		var sum []byte
+		if st.Kind == File && name == "index" {
+			sum = gitIndexSum(dir, name, st.Size)
+		}
+		if err := w.index.add(at, &st, sum); err != nil {
 			return err
 		}
 		if w.index.n > maxIndexed {
@@ -170,4 +177,35 @@ func statOf(st *unix.Stat_t) Stat {
 		s.Kind = Device
 	}
 	return s
+}
+
+// maxGitIndex is up to which size an index of git is read.
+const maxGitIndex = 64 << 20
+
+// gitIndexSum is that of what git status does not change in an index of git; nil for another
+// file, and for one that cannot be read.
+func gitIndexSum(dir int, name string, size int64) []byte {
+	if size > maxGitIndex {
+		return nil
+	}
+	fd, err := openFile(dir, name)
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(f, head); err != nil || string(head) != "DIRC" {
+		return nil
+	}
+	rest, err := readAtMost(f, maxGitIndex)
+	if err != nil {
+		return nil
+	}
+	same := gitconf.IndexWithoutStat(append(head, rest...))
+	if same == nil {
+		return nil
+	}
+	sum := sha256.Sum256(same)
+	return sum[:]
 }

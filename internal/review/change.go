@@ -41,6 +41,7 @@ type member struct {
 type directory struct {
 	tree  int
 	path  string
+	was   replay.Stat
 	now   replay.Stat
 	attrs map[string][]byte
 }

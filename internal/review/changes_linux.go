@@ -1,6 +1,7 @@
 package review
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -83,7 +84,7 @@ func (c *comparison) root(up, low int) error {
 	if err != nil {
 		return err
 	}
-	c.diff.dirs = append(c.diff.dirs, directory{c.tree, ".", now, attrs})
+	c.diff.dirs = append(c.diff.dirs, directory{c.tree, ".", was, now, attrs})
 	if was.Perm != now.Perm || !sameXattrs(had, attrs) {
 		c.add(&Change{Path: ".", What: Mode, Was: was, Now: now, attrs: attrs})
 	}
@@ -242,7 +243,7 @@ func (c *comparison) directory(up, low int, name, at string, was, now Stat, hide
 	if err != nil && !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.ENOTSUP) {
 		return err
 	}
-	c.diff.dirs = append(c.diff.dirs, directory{c.tree, at, now, attrs})
+	c.diff.dirs = append(c.diff.dirs, directory{c.tree, at, was, now, attrs})
 	if was.Kind != Dir {
 		one := c.add(&Change{Path: at, What: Added, Was: was, Now: now, attrs: attrs})
 		if was.Kind != None {
@@ -373,26 +374,38 @@ func (l *Layer) conflicts(d *Diff, tree int) error {
 		return err
 	}
 	defer f.Close()
-	was := make(map[string]*Stat)
+	was := make(map[string]record)
 	for _, c := range d.Changes {
 		if c.Tree == tree {
-			was[c.Path] = new(Stat)
+			was[c.Path] = record{}
 		}
 	}
-	err = readIndex(f, func(path string, s *Stat) {
+	err = readIndex(f, func(path string, r record) {
 		if _, wanted := was[path]; wanted {
-			was[path] = s
+			was[path] = r
 		}
 	})
 	if err != nil {
 		return fmt.Errorf("layer %s: %w", l.ID, err)
 	}
+	root, err := openTree(string(l.Trees[tree]))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
 	for _, c := range d.Changes {
-		if c.Tree != tree || unchanged(was[c.Path], &c.Was) || c.Now.Kind == Dir && c.Was.Kind == Dir && was[c.Path].Kind == None {
+		if c.Tree != tree {
 			continue
 		}
+		before := was[c.Path]
+		if unchanged(&before.Stat, &c.Was) || c.Now.Kind == Dir && c.Was.Kind == Dir && before.Kind == None {
+			continue
+		}
+		if before.sum != nil && c.Was.Kind == File && bytes.Equal(before.sum, gitIndexSum(root, c.Path, c.Was.Size)) {
+			continue // a git status has noted what it has seen
+		}
 		switch {
-		case was[c.Path].Kind == None:
+		case before.Kind == None:
 			c.Conflict = "it was made meanwhile"
 		case c.Was.Kind == None:
 			c.Conflict = "it was removed meanwhile"

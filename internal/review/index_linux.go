@@ -2,6 +2,7 @@ package review
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,8 +14,9 @@ import (
 
 // The index of a tree is a sequence of records, each of numbers as in encoding/binary:
 //
-//	length of the path, path, kind, mode, size, mtime, ctime, inode, links
+//	length of the path, path, kind, mode, size, mtime, ctime, inode, links, length of the sum, sum
 //
+// Only an index of git has a sum, of what a `git status` does not change in it.
 // A record without a path ends it, with the number of records and the CRC-32 of all before.
 
 const (
@@ -39,7 +41,7 @@ func newIndexWriter(f *os.File) *indexWriter {
 	return w
 }
 
-func (w *indexWriter) add(path string, s *Stat) error {
+func (w *indexWriter) add(path string, s *Stat, sum []byte) error {
 	w.n++
 	b := binary.AppendUvarint(w.buf[:0], uint64(len(path)))
 	b = append(b, path...)
@@ -47,6 +49,7 @@ func (w *indexWriter) add(path string, s *Stat) error {
 	for _, v := range []uint64{uint64(s.Perm), uint64(s.Size), uint64(s.Mtime), uint64(s.Ctime), s.Ino, s.Nlink} {
 		b = binary.AppendUvarint(b, v)
 	}
+	b = append(binary.AppendUvarint(b, uint64(len(sum))), sum...)
 	w.buf = b
 	_, err := w.out.Write(b)
 	return err
@@ -69,7 +72,7 @@ func (w *indexWriter) end(f *os.File) error {
 }
 
 // readIndex gives each record of an index, and an error where it is not whole.
-func readIndex(from io.Reader, each func(path string, s *Stat)) error {
+func readIndex(from io.Reader, each func(path string, r record)) error {
 	sum := crc32.NewIEEE()
 	in := &summing{in: bufio.NewReaderSize(from, 1<<18), sum: sum}
 	magic := make([]byte, len(indexMagic))
@@ -102,8 +105,33 @@ func readIndex(from io.Reader, each func(path string, s *Stat)) error {
 				return errIndex
 			}
 		}
-		each(string(path), &Stat{Kind: Kind(kind), Perm: uint32(v[0]), Size: int64(v[1]), Mtime: int64(v[2]), Ctime: int64(v[3]), Ino: v[4], Nlink: v[5]})
+		r := record{Stat: Stat{Kind: Kind(kind), Perm: uint32(v[0]), Size: int64(v[1]), Mtime: int64(v[2]), Ctime: int64(v[3]), Ino: v[4], Nlink: v[5]}}
+		if r.sum, err = readSum(in); err != nil {
+			return err
+		}
+		each(string(path), r)
 	}
+}
+
+// record is what an index has of a path.
+type record struct {
+	Stat
+	sum []byte
+}
+
+func readSum(in *summing) ([]byte, error) {
+	n, err := binary.ReadUvarint(in)
+	if err != nil || n > sha256.Size {
+		return nil, errIndex
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	sum := make([]byte, n)
+	if _, err := io.ReadFull(in, sum); err != nil {
+		return nil, errIndex
+	}
+	return sum, nil
 }
 
 func endOfIndex(in *summing, n uint64) error {

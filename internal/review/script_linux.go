@@ -23,6 +23,7 @@ const (
 	additions
 	refs       // and all else in a git directory
 	links      // further names of files
+	inPlace    // files that keep their other names: what else was one of these is none any more
 	gitRemoved // names in a git directory
 	lastPhase
 )
@@ -136,6 +137,8 @@ func (s *script) write(tree string, wanted map[*Change]bool) (err error) {
 		switch {
 		case object && c.What == Added:
 			phase = objects
+		case c.Was.Kind == File && c.Was.Nlink > 1 && !c.replace && c.Now.Kind == File:
+			phase = inPlace
 		case git != "" && c.What == Removed:
 			phase = gitRemoved
 		case git != "":
@@ -317,16 +320,19 @@ func (l *Layer) above(upper int, c *Change) (*os.File, error) {
 	return os.NewFile(uintptr(fd), c.Path), nil
 }
 
-// directories writes the modes, times and attributes of directories, the deepest first.
+// directories writes the modes, times and attributes of directories, the deepest first. Where
+// all is applied, so is the time of a directory in which something came and went.
 func (s *script) directories(wanted map[*Change]bool) error {
-	changed := make(map[string]bool)
+	changed, all := make(map[string]bool), true
 	for _, c := range s.diff.Changes {
 		if c.Tree == s.tree && wanted[c] && c.Now.Kind == Dir {
 			changed[c.Path] = true
 		}
+		all = all && (c.Tree != s.tree || wanted[c])
 	}
 	for _, dir := range slices.Backward(s.diff.dirs) {
-		if dir.tree != s.tree || !s.touched[dir.path] && !changed[dir.path] {
+		timed := all && dir.was.Kind == Dir && dir.was.Mtime != dir.now.Mtime
+		if dir.tree != s.tree || !s.touched[dir.path] && !changed[dir.path] && !timed {
 			continue
 		}
 		op := replay.Op{Do: replay.DoDir, Path: []byte(dir.path), Was: Stat{Kind: Dir}, Perm: dir.now.Perm, Mtime: dir.now.Mtime}

@@ -38,6 +38,7 @@ type replayer struct {
 	parent int // of the operation before, -1 for none
 	at     string
 	lost   map[string]bool   // git directories of which an object is missing
+	unmade []string          // directories that could not be made
 	opened map[string]uint32 // directories of the tree whose mode kept the user out, and that mode
 	report Report
 }
@@ -82,6 +83,7 @@ func (r *replayer) run() error {
 func (r *replayer) enter(tree string) error {
 	r.close()
 	r.tree++
+	r.unmade = nil
 	r.path = tree
 	fd, err := unix.Open("/", dirFlags, 0)
 	if err == nil {
@@ -130,6 +132,12 @@ func (r *replayer) note(op *Op, err error) {
 		r.report.Done++
 		return
 	}
+	if op.Do == DoMkdir && !errors.Is(err, errAround) {
+		r.unmade = append(r.unmade, string(op.Path))
+	}
+	if op.Do == DoDir && errors.Is(err, errAround) {
+		return // it has been told
+	}
 	if len(op.Git) > 0 && !op.Ref {
 		r.lost[r.repository(op)] = true
 	}
@@ -145,12 +153,28 @@ func (r *replayer) note(op *Op, err error) {
 	r.report.Failed = append(r.report.Failed, f)
 }
 
+// errAround is a directory that there is not, in which something was to be made.
+var errAround = errors.New("what it lies in is missing")
+
+// without gives the directory around a path, or at it, that could not be made; "" for none.
+func (r *replayer) without(at string) string {
+	for _, dir := range r.unmade {
+		if at == dir || strings.HasPrefix(at, dir+"/") {
+			return dir
+		}
+	}
+	return ""
+}
+
 func (r *replayer) repository(op *Op) string { return fmt.Sprint(r.tree, string(op.Git)) }
 
 // one does an operation, if what it was planned for is there still.
 func (r *replayer) one(op *Op, body io.Reader) error {
 	if op.Ref && r.lost[r.repository(op)] {
 		return errors.New("an object of the repository could not be written, so nothing is changed that may refer to it")
+	}
+	if around := r.without(string(op.Path)); around != "" {
+		return fmt.Errorf("%w: %q could not be made", errAround, around)
 	}
 	dir, name, err := r.place(string(op.Path))
 	if err != nil {
