@@ -249,13 +249,19 @@ func TestAttributes(t *testing.T) {
 	l.ok(unix.Lsetxattr(l.at("a"), "user.new", []byte("2"), 0), unix.Lsetxattr(l.at("a"), "user.overlay.origin", []byte("x"), 0), unix.Lsetxattr(l.at("d"), "user.new", nil, 0))
 	l.want("mode a, it was changed meanwhile", "mode d") // the first attribute came after the index
 	l.layer.Close()
+	l.ok(unix.Lsetxattr(l.tree+"/d", "user.old", []byte("1"), 0))
 	l.begin()
 	l.upper(map[string]string{"a": "a", "d/": ""})
 	l.ok(unix.Lsetxattr(l.at("a"), "user.new", []byte("2"), 0), unix.Lsetxattr(l.at("d"), "user.new", nil, 0))
 	l.applied()
-	for _, name := range []string{"user.old", "user.overlay.origin"} {
-		if _, err := unix.Lgetxattr(l.tree+"/a", name, nil); err == nil {
-			t.Errorf("the file has %s", name)
+	for _, at := range []string{l.tree + "/a", l.tree + "/d"} {
+		for _, name := range []string{"user.old", "user.overlay.origin"} {
+			if _, err := unix.Lgetxattr(at, name, nil); err == nil {
+				t.Errorf("%s has %s", at, name)
+			}
+		}
+		if _, err := unix.Lgetxattr(at, "user.new", nil); err != nil {
+			t.Errorf("%s: user.new: %v", at, err)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (l *Layer) part(tree int, name string) string {
 
 // Make makes a layer over trees, which the caller has resolved, and holds it. note is told what
 // the layer does not keep as it is.
-func (s *Store) Make(m Meta, note func(string)) (l *Layer, err error) {
+func (s *Store) Make(m Meta, note func(string)) (made *Layer, err error) {
 	all, _, err := s.List()
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (s *Store) Make(m Meta, note func(string)) (l *Layer, err error) {
 	if m.Trees == nil || len(m.Trees) > 64 {
 		return nil, fmt.Errorf("a layer over %d directories: want 1 to 64", len(m.Trees))
 	}
-	l = &Layer{Meta: m, dir: filepath.Join(s.dir, m.ID)}
+	l := &Layer{Meta: m, dir: filepath.Join(s.dir, m.ID)}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -72,9 +72,9 @@ type Op struct {
 	Perm   uint32            `json:"perm,omitempty"`
 	Mtime  int64             `json:"mtime,omitempty"`
 	Size   int64             `json:"size,omitempty"`
-	Xattrs map[string][]byte `json:"xattrs,omitempty"` // all that it has to have; nil leaves them
-	Git    []byte            `json:"git,omitempty"`    // the git directory that it is part of, with a slash behind it
-	Ref    bool              `json:"ref,omitempty"`    // it comes after the objects of Git, and not without them
+	Xattrs map[string][]byte `json:"xattrs"`        // all that it has to have; nil leaves them
+	Git    []byte            `json:"git,omitempty"` // the git directory that it is part of, with a slash behind it
+	Ref    bool              `json:"ref,omitempty"` // it comes after the objects of Git, and not without them
 }
 
 // Failure is an operation that was not done.
