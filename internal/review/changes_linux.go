@@ -277,6 +277,9 @@ func (c *comparison) file(up, low int, name string, one *Change) error {
 	if one.attrs, err = xattrs(fd); err != nil {
 		return err
 	}
+	if err := c.diff.seeds[c.tree].check(fd, one.Now.Ino); err != nil {
+		return err
+	}
 	m := &member{path: one.Path, was: one.Was, now: one.Now}
 	if one.Was.Kind == File {
 		if one.What, err = c.differs(above, low, name, one); err != nil {
@@ -298,8 +301,8 @@ func (c *comparison) file(up, low int, name string, one *Change) error {
 // differs says how two files differ, "" where they do not.
 func (c *comparison) differs(above *os.File, low int, name string, one *Change) (What, error) {
 	seeds := c.diff.seeds[c.tree]
-	one.replace = one.Was.Nlink > 1 && seeds[one.Now.Ino] != one.Was.Ino
-	if one.replace && valued(seeds, one.Was.Ino) {
+	one.replace = one.Was.Nlink > 1 && seeds.of[one.Now.Ino] != one.Was.Ino
+	if one.replace && seeds.below[one.Was.Ino] {
 		return Modified, nil // it was a name of that file, and is none any more
 	}
 	fd, err := openFile(low, name)
@@ -327,15 +330,6 @@ func (c *comparison) differs(above *os.File, low int, name string, one *Change) 
 	return "", nil
 }
 
-func valued(seeds map[uint64]uint64, ino uint64) bool {
-	for _, below := range seeds {
-		if below == ino {
-			return true
-		}
-	}
-	return false
-}
-
 // links notes which names become those of one file that are none below.
 func (d *Diff) links(tree int) {
 	for ino, group := range d.groups[tree] {
@@ -360,7 +354,7 @@ func (d *Diff) anchor(tree int, ino uint64) *member {
 		}
 	}
 	for _, m := range group {
-		if below, ok := d.seeds[tree][ino]; ok && m.was.Kind == File && m.was.Ino == below {
+		if below, ok := d.seeds[tree].of[ino]; ok && m.was.Kind == File && m.was.Ino == below {
 			return m
 		}
 	}

@@ -226,6 +226,26 @@ func TestHardLinks(t *testing.T) {
 	}
 }
 
+// TestNumberUsedAgain: a file that got the number of a copy which is gone is not taken for that.
+func TestNumberUsedAgain(t *testing.T) {
+	l := over(t, map[string]string{"a": "a"})
+	l.ok(os.Link(l.tree+"/a", l.tree+"/b"))
+	l.layer.Close()
+	l.begin()
+	name := l.layer.part(0, "seeds")
+	text, err := os.ReadFile(name)
+	l.ok(err)
+	words := strings.Fields(string(text))
+	l.ok(os.WriteFile(name, []byte(words[0]+" 1 "+words[2]+"\n"), 0o600))
+	l.upper(map[string]string{"a": "other"})
+	l.want("modified a", "modified b")
+	for _, c := range l.diff().Changes {
+		if !c.replace {
+			t.Errorf("%s is taken for the file below", c.Path)
+		}
+	}
+}
+
 // TestBecomesLinked: two files of the same content become one.
 func TestBecomesLinked(t *testing.T) {
 	l := over(t, map[string]string{"a": "same", "b": "same"})

@@ -262,7 +262,7 @@ func (s *script) make(c *Change) error {
 		if done := s.link(c, op); done {
 			return nil
 		}
-		if below, seeded := s.diff.seeds[s.tree][c.Now.Ino]; seeded && c.Was.Kind == File && c.Was.Ino == below {
+		if below, seeded := s.diff.seeds[s.tree].of[c.Now.Ino]; seeded && c.Was.Kind == File && c.Was.Ino == below {
 			op.Do = replay.DoWrite
 		}
 	}

@@ -51,11 +51,11 @@ func (l *Layer) seed(i, root int, linked map[uint64][]string, note func(string))
 		if err != nil {
 			return fmt.Errorf("copying %q, which has several names: %w", names[0], err)
 		}
-		if made == 0 {
+		if made == nil {
 			s.left++
 			continue
 		}
-		if _, err := fmt.Fprintf(list, "%d %d\n", made, ino); err != nil {
+		if _, err := fmt.Fprintf(list, "%d %d %d\n", made.ino, made.born, ino); err != nil {
 			return err
 		}
 	}
@@ -65,66 +65,81 @@ func (l *Layer) seed(i, root int, linked map[uint64][]string, note func(string))
 	return s.finish()
 }
 
-// file copies one file, and gives its inode above, 0 where it is left out.
-func (s *seeding) file(ino uint64, names []string) (uint64, error) {
+// seed is a copy in an upper directory. Its number alone may come to be another file's.
+type seed struct {
+	ino  uint64
+	born int64 // when the kernel made it, in nanoseconds
+}
+
+// bornAt gives what identifies an open file, nil where its file system does not say when it
+// was made.
+func bornAt(fd int) (*seed, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return nil, err
+	}
+	return &seed{st.Ino, st.Btime.Sec*1e9 + int64(st.Btime.Nsec)}, nil
+}
+
+// file copies one file, nil where it is left out.
+func (s *seeding) file(ino uint64, names []string) (*seed, error) {
 	fd, err := openFile(s.lower, names[0])
 	if err != nil {
-		return 0, nil // what cannot be read is not changed inside either
+		return nil, nil // what cannot be read is not changed inside either
 	}
 	from := os.NewFile(uintptr(fd), names[0])
 	defer from.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if st.Ino != ino || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Uid != uint32(os.Geteuid()) || s.files >= maxSeeds || s.bytes+st.Size > maxSeedBytes {
-		return 0, nil
+		return nil, nil
 	}
 	s.files, s.bytes = s.files+1, s.bytes+st.Size
 	for _, name := range names {
 		if err := s.above(path.Dir(name)); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	made, err := s.copy(from, &st, names[0])
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for _, name := range names[1:] {
 		if now, err := statAtPath(s.lower, name); err != nil || now.Ino != ino {
 			continue
 		}
 		if err := unix.Linkat(s.upper, names[0], s.upper, name, 0); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	return made, nil
 }
 
-func (s *seeding) copy(from *os.File, st *unix.Stat_t, name string) (uint64, error) {
+func (s *seeding) copy(from *os.File, st *unix.Stat_t, name string) (*seed, error) {
 	fd, err := unix.Openat(s.upper, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	to := os.NewFile(uintptr(fd), name)
 	defer to.Close()
 	if unix.IoctlFileClone(fd, int(from.Fd())) != nil {
 		if _, err := io.Copy(to, from); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	attrs, err := xattrs(int(from.Fd()))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := setXattrs(fd, attrs); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := errors.Join(unix.Fchmod(fd, st.Mode&0o7777), setTimes(fd, st)); err != nil {
-		return 0, err
+		return nil, err
 	}
-	var now unix.Stat_t
-	return now.Ino, func() error { err := unix.Fstat(fd, &now); return err }()
+	return bornAt(fd)
 }
 
 // above makes a directory in the upper one as it is in the tree, but for its times.
@@ -198,22 +213,41 @@ func setTimes(fd int, st *unix.Stat_t) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), times, 0)
 }
 
-// seeds reads which files of the upper directory are copies for their links: the inode there,
-// and the one in the tree.
-func (l *Layer) seeds(i int) (map[uint64]uint64, error) {
+// seeds are the files of an upper directory that are copies for their links.
+type seeds struct {
+	of    map[uint64]uint64 // the file in the tree, by the number of its copy
+	born  map[uint64]int64  // the time of the copy
+	below map[uint64]bool   // the files in the tree
+}
+
+// check forgets a copy whose number has come to be another file's, which is open.
+func (s *seeds) check(fd int, ino uint64) error {
+	if _, ok := s.of[ino]; !ok {
+		return nil
+	}
+	now, err := bornAt(fd)
+	if err == nil && (now == nil || now.born != s.born[ino]) {
+		delete(s.of, ino)
+	}
+	return err
+}
+
+// seeds reads the list of a tree.
+func (l *Layer) seeds(i int) (*seeds, error) {
 	f, err := os.Open(l.part(i, "seeds"))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	out := make(map[uint64]uint64)
+	out := &seeds{make(map[uint64]uint64), make(map[uint64]int64), make(map[uint64]bool)}
 	in := bufio.NewScanner(f)
 	for in.Scan() {
 		var above, below uint64
-		if _, err := fmt.Sscanf(in.Text(), "%d %d", &above, &below); err != nil {
+		var born int64
+		if _, err := fmt.Sscanf(in.Text(), "%d %d %d", &above, &born, &below); err != nil {
 			return nil, fmt.Errorf("the list of linked files in the layer: %w", err)
 		}
-		out[above] = below
+		out.of[above], out.born[above], out.below[below] = below, born, true
 	}
 	return out, in.Err()
 }

@@ -4,11 +4,10 @@
 package reviewcmd
 
 import (
-	"strings"
-
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/op/reviewop"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -48,7 +47,7 @@ func completeLayer(env *cmdenv.Env) cobra.CompletionFunc {
 		if r, err := reviews(env); err == nil {
 			list, _ := r.List()
 			for _, l := range list {
-				names = append(names, l.ID+"\t"+strings.Join(words(l.Command), " "))
+				names = append(names, l.ID+"\t"+show.Words(l.Command))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp

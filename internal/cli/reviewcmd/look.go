@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/op/reviewop"
@@ -16,14 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 )
-
-func words(list []api.Text) []string {
-	var out []string
-	for _, w := range list {
-		out = append(out, show.QuoteIf(string(w)))
-	}
-	return out
-}
 
 func listCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
@@ -67,7 +58,7 @@ func printLayers(out io.Writer, list []reviewop.Layer) {
 		if state == reviewop.StateEnded && l.Exit != 0 {
 			state += fmt.Sprintf(" (%d)", l.Exit)
 		}
-		t.Row(l.ID, state, l.Begun, show.Size(l.Bytes), show.Shorten(strings.Join(words(l.Command), " "), show.ColumnMax))
+		t.Row(l.ID, state, l.Begun, show.Size(l.Bytes), show.Shorten(show.Words(l.Command), show.ColumnMax))
 	}
 	t.Print(out, "")
 }

@@ -322,7 +322,7 @@ func (r *replayer) replace(dir int, name string, op *Op, body io.Reader) (err er
 			_ = unix.Unlinkat(dir, temp, 0)
 		}
 	}()
-	if _, err := io.Copy(f, body); err != nil {
+	if _, err := io.CopyN(f, body, op.Size); err != nil {
 		return err
 	}
 	if op.Ref { // now that nobody else changes it
@@ -348,7 +348,7 @@ func (r *replayer) rewrite(dir int, name string, op *Op, body io.Reader) error {
 		return err
 	}
 	f := os.NewFile(uintptr(fd), name)
-	_, err = io.Copy(f, body)
+	_, err = io.CopyN(f, body, op.Size)
 	if err == nil {
 		err = f.Truncate(op.Size)
 	}

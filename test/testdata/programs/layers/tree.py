@@ -98,8 +98,8 @@ def act():
     elif k == 25 and d:
         p = os.path.join(d, b'deep/er/and/er'); os.makedirs(p, exist_ok=True); write(os.path.join(p, b'f'))
 
-def tried():
-    try: act()
+def tried(what=act):
+    try: what()
     except (PermissionError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError, subprocess.CalledProcessError) as e:
         if change: print(type(e).__name__)
 
@@ -107,12 +107,12 @@ if not change:
     for _ in range(r.randrange(3, 12)):
         p = os.path.join(somewhere(), r.choice(NAMES))
         if not os.path.lexists(p): os.mkdir(p)
-    for _ in range(r.randrange(5, 25)): write(fresh())
+    for _ in range(r.randrange(5, 25)): tried(lambda: write(fresh()))
     for _ in range(r.randrange(6)): tried()
     for _ in range(r.randrange(5)):
         f = regular()
-        if f: os.link(f, fresh(), follow_symlinks=False)
+        if f: tried(lambda: os.link(f, fresh(), follow_symlinks=False))
     files, dirs = every()
-    for p in files + dirs[::-1] + [b'.']: old(p)
+    for p in files + dirs[::-1] + [b'.']: tried(lambda: old(p))
 else:
     for _ in range(r.randrange(1, 30)): tried()

@@ -52,7 +52,7 @@ type Diff struct {
 	Force   bool      // what others have changed is replaced
 
 	groups []map[uint64][]*member // of files with several names, by inode above; per tree
-	seeds  []map[uint64]uint64
+	seeds  []*seeds
 	dirs   []directory
 	bare   []bool // the tree is a git directory itself
 }
