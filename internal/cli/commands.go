@@ -16,7 +16,6 @@ import (
 	"carrel/internal/cli/namedcmd"
 	"carrel/internal/cli/reviewcmd"
 	"carrel/internal/cli/runcmd"
-	"carrel/internal/cli/taskcmd"
 
 	"github.com/spf13/cobra"
 )
@@ -34,8 +33,7 @@ agent mcp stdio container install-dev lima vm doctor projects purge version`)
 func commands(env *cmdenv.Env, name string) []*cobra.Command {
 	table := slices.Concat(
 		runcmd.Commands(), namedcmd.Commands(), historycmd.Commands(), decisioncmd.Commands(),
-		desktopcmd.Commands(), configcmd.Commands(), agentcmd.Commands(), doctorcmd.Commands(), taskcmd.Commands(),
-		reviewcmd.Commands(),
+		desktopcmd.Commands(), configcmd.Commands(), agentcmd.Commands(), doctorcmd.Commands(), reviewcmd.Commands(),
 	)
 	for _, c := range table {
 		if c.Name == name {

@@ -175,6 +175,7 @@ var operations = []Operation{
 	{"begin a task", Changes, OrDryRun, false, "task new, task open", "", ""},
 	{"look at tasks", Looks, Observes, false, "task list, task status, task diff, task capture, task wait", "", ""},
 	{"talk to a task's agent", Changes, WhenActive, false, "task send, task run", "", ""},
+	{"end what runs for a task", Tightens, SafetyStop, true, "task close", "", ""},
 	{"rename a task", Changes, WhenActive, false, "task rename", "", ""},
 	{"merge a task", Changes, WhenActive, true, "task merge, task review", "", ""},
 	{"drop a task", Changes, WhenActive, true, "task drop", "", ""},

@@ -19,6 +19,8 @@ import (
 	"carrel/internal/ownfile"
 	"carrel/internal/safefile"
 	"carrel/internal/strictjson"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -251,4 +253,21 @@ func (s *Store) Drop(id string) error {
 		return ErrNone
 	}
 	return dirlist.RemoveTree(filepath.Join(s.dir, id))
+}
+
+// Bytes is what the upper directories take of the disk. It may be asked while a command runs.
+func (l *Layer) Bytes() (sum int64, err error) {
+	for i := range l.Trees {
+		fd, err := openTree(l.part(i, "upper"))
+		if err != nil {
+			return 0, err
+		}
+		n, err := bytesIn(fd, 0)
+		unix.Close(fd)
+		if err != nil {
+			return 0, errors.Join(errors.New("measuring tree "+strconv.Itoa(i)+" of the layer"), err)
+		}
+		sum += n
+	}
+	return sum, nil
 }

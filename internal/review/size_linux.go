@@ -1,28 +1,6 @@
 package review
 
-import (
-	"errors"
-	"strconv"
-
-	"golang.org/x/sys/unix"
-)
-
-// Bytes is what the upper directories take of the disk. It may be asked while a command runs.
-func (l *Layer) Bytes() (sum int64, err error) {
-	for i := range l.Trees {
-		fd, err := openTree(l.part(i, "upper"))
-		if err != nil {
-			return 0, err
-		}
-		n, err := bytesIn(fd, 0)
-		unix.Close(fd)
-		if err != nil {
-			return 0, errors.Join(errors.New("measuring tree "+strconv.Itoa(i)+" of the layer"), err)
-		}
-		sum += n
-	}
-	return sum, nil
-}
+import "golang.org/x/sys/unix"
 
 // bytesIn adds up a directory that may change meanwhile. What is closed to the user counts
 // nothing.

@@ -18,6 +18,7 @@ import (
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
+	"carrel/internal/taskhost"
 )
 
 // desk is a workspace that stays: one set of walls, one broker, one network, and apps
@@ -246,7 +247,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 			d.busy.Go(d.history.keepLimits)
 		}
 	}
-	up.inside = &insideServer{callback: callbackOf(p, up), openerWritable: p.OpenerWritable, record: p.recorder(d.result), mark: up.broker.mark, server: d.server, desk: d, clipboard: p.clipboard, keyring: p.Keyring, expired: d.server.Expired}
+	up.inside = &insideServer{callback: callbackOf(p, up), openerWritable: p.OpenerWritable, record: p.recorder(d.result), mark: up.broker.mark, server: d.server, desk: d, tasks: taskhost.New(d.req.Tasks), clipboard: p.clipboard, keyring: p.Keyring, expired: d.server.Expired}
 	up.inside.opener, up.inside.openEnv = p.Opener()
 	up.inside.virtual = virtualCommands(p.Decision, d.req.Name, d.result, up.inside.record, d.server)
 	l, err := up.insideListener()

@@ -160,15 +160,6 @@ func (h *hostService) emit(kind, text string) {
 	}
 }
 
-// Do implements [hostexec.Host].
-func (h *hostService) Do(what string) *hostexec.Problem {
-	message, hint := what+" comes with worktrees, which this version does not have", ""
-	if what == hostexec.TypeClipboard {
-		message, hint = "the clipboard of the person's desktop is not read from inside", "`carrel desktop clipboard send` puts it into the workspace's own, which wl-paste and xclip read"
-	}
-	return &hostexec.Problem{Code: hostexec.CodeUnsupported, Operation: what, Message: message, Hint: hint}
-}
-
 // Start implements [hostexec.Host].
 func (h *hostService) Start(ctx context.Context, c hostexec.Call) (hostexec.Process, *hostexec.Problem) {
 	list := h.commands

@@ -70,7 +70,7 @@ func (w *world) says(r clitest.Result, want ...string) {
 // TestListAndDrop: a layer is listed with its state and command until it is dropped.
 func TestListAndDrop(t *testing.T) {
 	w := newWorld(t)
-	w.says(w.Run("review list"), w.id, "ended (2)", "make all things")
+	w.says(w.Run("review list"), w.id, "ended (2)", `make "all things"`)
 	var list []reviewop.Layer
 	w.ok(json.Unmarshal([]byte(w.Run("review list --json").Out), &list))
 	if len(list) != 1 || list[0].ID != w.id || list[0].Exit != 2 || list[0].Bytes == 0 || len(list[0].Command) != 2 {

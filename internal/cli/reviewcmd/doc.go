@@ -4,9 +4,12 @@
 package reviewcmd
 
 import (
+	"os"
+
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/op/reviewop"
+	"carrel/internal/review/replay"
 	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
@@ -20,7 +23,7 @@ func reviewCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "review",
 		Short: "Look at what a command changed in a layer over the project, and apply it",
 		Long: `A command that runs with --review changes a layer over the project and not the project.
-It sees its own changes; nobody else does. Afterwards you look at them, apply all or
+It sees its own changes; no other program does. Afterwards you look at them, apply all or
 some of them, or forget the layer. What you apply goes through the policy of the project
 as one step, which carrel undo takes back.
 ` + cmdline.PlainStatus,
@@ -53,3 +56,9 @@ func completeLayer(env *cmdenv.Env) cobra.CompletionFunc {
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
+
+// Replays says whether a command line is that by which changes of a layer are made inside.
+func Replays(argv []string) bool { return len(argv) == 2 && argv[1] == replay.Word }
+
+// Replay makes them, and gives the exit status.
+func Replay() int { return replay.Main(os.Stdin, os.Stdout, os.Stderr) }

@@ -4,29 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/op/reviewop"
-	"carrel/internal/show"
+	"carrel/internal/op/runop"
 )
 
-// endLayer ends what a command in review mode was started with; nil is no such command.
-func endLayer(env *cmdenv.Env, run *reviewop.Run, r *api.Result) *reviewop.Ended {
-	if run == nil {
-		return nil
-	}
-	left, err := run.End(r.Exit)
-	if err != nil {
-		fmt.Fprintf(env.Err, "carrel: the layer: %s\n", show.OneLine(err.Error()))
-	}
-	if left != nil {
-		r.Layer = left.ID
-	}
-	return left
-}
-
 // tellLayer says what a command in review mode has changed, and what can be done with it.
-func tellLayer(env *cmdenv.Env, left *reviewop.Ended) {
+func tellLayer(env *cmdenv.Env, left *runop.Ended) {
 	if left == nil {
 		return
 	}

@@ -1,10 +1,9 @@
 // Package reviewop has the operations on layers: what a command that ran in review mode has
 // changed, and what becomes of it. See package review.
 //
-// [Begin] lays one before a run starts, and the [Run] that it gives ends the run where the
-// layer grows beyond its bound. [Reviews.Apply] carries changes out in a workspace that ends
-// with the operation: it is under the policy and the ceilings of the project, and has its
-// history. So what is applied is decided and recorded as if a program there had done it.
+// [Reviews.Apply] carries changes out in a workspace that ends with the operation: it is under
+// the policy and the ceilings of the project, and has its history. So what is applied is decided
+// and recorded as if a program there had done it. Package runop makes layers.
 package reviewop
 
 import (

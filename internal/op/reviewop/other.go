@@ -5,35 +5,9 @@ package reviewop
 import (
 	"context"
 	"errors"
-
-	"carrel/internal/decide"
-	"carrel/internal/policy"
 )
 
 var errHere = errors.New("layers are not supported on this system")
-
-// Run needs Linux.
-type Run struct{ Until context.Context }
-
-// Ended needs Linux.
-type Ended struct {
-	ID                                string
-	Added, Modified, Removed, Refused int
-	Conflicts                         int
-	Full                              bool
-	Bound                             int64
-}
-
-// Begin needs Linux.
-func Begin(d *decide.Decision) (*Run, error) {
-	if d.Policy.History != policy.HistoryDraft {
-		return nil, nil
-	}
-	return nil, errHere
-}
-
-// End needs Linux.
-func (r *Run) End(int) (*Ended, error) { return nil, errHere }
 
 // List needs Linux.
 func (r *Reviews) List() ([]Layer, error) { return nil, errHere }

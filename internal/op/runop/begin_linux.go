@@ -1,4 +1,4 @@
-package reviewop
+package runop
 
 import (
 	"context"
@@ -25,9 +25,9 @@ const (
 	pauseTime = 10 * time.Second // between looks at the layer itself
 )
 
-// Run is a command in review mode.
-type Run struct {
-	Until context.Context // the run is ended with it
+// run is a command in review mode.
+type run struct {
+	until context.Context // the command is ended with it
 
 	layer  *review.Layer
 	cancel context.CancelFunc
@@ -35,9 +35,9 @@ type Run struct {
 	full   bool
 }
 
-// Begin lays a layer for a decision, and puts it into the plan that is made of it. Without a
+// begin lays a layer for a decision, and puts it into the plan that is made of it. Without a
 // draft there is none, and the run is nil.
-func Begin(d *decide.Decision) (*Run, error) {
+func begin(d *decide.Decision) (*run, error) {
 	if d.Policy.History != policy.HistoryDraft {
 		return nil, nil
 	}
@@ -72,8 +72,8 @@ func Begin(d *decide.Decision) (*Run, error) {
 	for i, tree := range l.Trees {
 		d.Layers = append(d.Layers, sandbox.Overlay{Path: string(tree), Lower: string(tree), Upper: l.Upper(i), Work: l.Work(i), Kept: true, Reason: "--review"})
 	}
-	r := &Run{layer: l, done: make(chan struct{})}
-	r.Until, r.cancel = context.WithCancel(context.Background())
+	r := &run{layer: l, done: make(chan struct{})}
+	r.until, r.cancel = context.WithCancel(context.Background())
 	go r.watch(place)
 	return r, nil
 }
@@ -122,14 +122,14 @@ func freeBytes(place string) (int64, error) {
 
 // watch ends the run where its layer takes more than its bound. What is free is looked at
 // often, as that costs nothing, and the layer where much of that has gone.
-func (r *Run) watch(place string) {
+func (r *run) watch(place string) {
 	defer close(r.done)
 	free, _ := freeBytes(place)
 	last, pause := time.Now(), pauseTime
 	var had int64
 	for {
 		select {
-		case <-r.Until.Done():
+		case <-r.until.Done():
 			return
 		case <-time.After(pollTime):
 		}
@@ -151,7 +151,7 @@ func (r *Run) watch(place string) {
 	}
 }
 
-func (r *Run) end() bool {
+func (r *run) end() bool {
 	if r.layer == nil {
 		return false
 	}
@@ -160,18 +160,9 @@ func (r *Run) end() bool {
 	return true
 }
 
-// Ended is what a run has left in its layer.
-type Ended struct {
-	ID                                string
-	Added, Modified, Removed, Refused int
-	Conflicts                         int
-	Full                              bool
-	Bound                             int64
-}
-
-// End notes the end of the run, and says what it has changed. A layer without a change is
+// finish notes the end of the run, and says what it has changed. A layer without a change is
 // forgotten; its id is "" then.
-func (r *Run) End(exit int) (*Ended, error) {
+func (r *run) finish(exit int) (*Ended, error) {
 	if !r.end() {
 		return nil, errors.New("the run has ended before")
 	}
