@@ -188,7 +188,8 @@ func TestLayerProtects(t *testing.T) {
 		w.outsideSh(`git init -q; git config user.name n; echo SECRET=abc > .env; echo 1 > fine; mkdir out`)
 		attack := `cat .env; mkdir -p .vscode .husky; echo '{}' > .vscode/tasks.json; echo x > .husky/pre-commit
 			mkdir -p .git/hooks; printf 'x' > .git/hooks/pre-commit; git config core.fsmonitor /bin/false; echo 2 > fine; ln -s ../../outside out/link; echo 1 > "$1/fine"; true`
-		if r := w.plain("bash", "-c", "cp -r . $HOME/bare && cd $HOME/bare && { "+attack+"; }", "x", w.outside); !strings.Contains(r.out, "abc") || !exists(w.home+"/bare/.vscode/tasks.json") || !exists(w.home+"/bare/.git/hooks/pre-commit") {
+		if r := w.plain("bash", "-c", "cp -r . $HOME/bare && cd $HOME/bare && { "+attack+"; }", "x", w.outside); !strings.Contains(r.out,
+			"abc") || !exists(w.home+"/bare/.vscode/tasks.json") || !exists(w.home+"/bare/.git/hooks/pre-commit") {
 			t.Fatalf("the canary: %s", r)
 		}
 		w.outsideSh("rm -rf $HOME/bare " + w.outside + "/fine")
@@ -226,7 +227,8 @@ func TestLayerConflicts(t *testing.T) {
 		w.outsideSh(`echo mine > a; rm b; echo mine > d/new; echo mine > n`)
 		before := w.outsideSh("grep -r . . | sort")
 		out := w.review(1, "apply")
-		for _, want := range []string{"conflict: a: it was changed meanwhile", "conflict: b: it was removed meanwhile", "conflict: d/new: it was made meanwhile", "conflict: n: it was made meanwhile", "nothing was applied: 4 conflicts"} {
+		for _, want := range []string{"conflict: a: it was changed meanwhile", "conflict: b: it was removed meanwhile",
+			"conflict: d/new: it was made meanwhile", "conflict: n: it was made meanwhile", "nothing was applied: 4 conflicts"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%q is not said: %s", want, out)
 			}
@@ -252,12 +254,14 @@ func TestLayerConflicts(t *testing.T) {
 func TestLayerSurvivesAKill(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := plainLayers(t, p)
+		w.litter = true // what a running workspace is found by
 		w.outsideSh("echo 1 > a")
 		cmd := w.command(w.bin, "run", "--review", "--", "bash", "-c", "echo 2 > a; echo 2 > ready; sleep 600")
 		w.must(w.start(cmd))
 		eventually(t, "a layer with a change", func() bool {
 			list := w.review(0, "list")
-			return strings.Contains(list, "running") && strings.Contains(w.outsideSh("find "+w.home+"/.local/state/carrel -name ready; true"), "upper/ready")
+			return strings.Contains(list, "running") && strings.Contains(w.outsideSh("find "+w.home+"/.local/state/carrel -name ready; "+
+				"true"), "upper/ready")
 		})
 		if r := w.carrel("review", "apply"); r.code != 125 || !strings.Contains(r.err, "in use") {
 			t.Errorf("while the command runs: %s", r)
@@ -312,7 +316,8 @@ func TestLayerOutsideTheProject(t *testing.T) {
 		w.mkdir(other, 0o755)
 		w.write(other+"/x", "1")
 		w.outsideSh("mkdir -p closed/open; echo 1 > closed/open/f")
-		w.sh(`echo 2 > "$HOME/other/x"; echo 2 > closed/open/f; echo 2 > "$HOME/other/y"`, "--review", "--write", other, "--read", "./closed", "--write", "./closed/open")
+		w.sh(`echo 2 > "$HOME/other/x"; echo 2 > closed/open/f; echo 2 > "$HOME/other/y"`, "--review", "--write", other, "--read",
+			"./closed", "--write", "./closed/open")
 		if w.read(other+"/x") != "1" || exists(other+"/y") || w.read(w.project+"/closed/open/f") != "1\n" {
 			t.Fatal("a change has passed by the layer")
 		}

@@ -161,7 +161,8 @@ func statAt(dir int, name string) (Stat, error) {
 }
 
 func statOf(st *unix.Stat_t) Stat {
-	s := Stat{Perm: st.Mode & 0o7777, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino, Nlink: uint64(st.Nlink), Rdev: st.Rdev}
+	s := Stat{Perm: st.Mode & 0o7777, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino,
+		Nlink: uint64(st.Nlink), Rdev: st.Rdev}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		s.Kind = File

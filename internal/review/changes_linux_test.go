@@ -27,17 +27,20 @@ func TestEachKindOfChange(t *testing.T) {
 			l.upper(map[string]string{"same": "same"})
 			l.ok(os.Chtimes(l.at("same"), st.ModTime(), st.ModTime()))
 		}},
-		"a new file":      {func(l *layered) { l.upper(map[string]string{"n": "new", "d/n": "new"}) }, []string{"added d/n", "added n"}, map[string]string{"n": "new", "d/n": "new", "d/x": "x"}, nil},
+		"a new file": {func(l *layered) { l.upper(map[string]string{"n": "new", "d/n": "new"}) }, []string{"added d/n", "added n"},
+			map[string]string{"n": "new", "d/n": "new", "d/x": "x"}, nil},
 		"another content": {func(l *layered) { l.upper(map[string]string{"a": "b"}) }, []string{"modified a"}, map[string]string{"a": "b"}, nil},
 		"a whiteout":      {func(l *layered) { l.whiteout("a") }, []string{"removed a"}, nil, []string{"a"}},
 		"a whiteout of nothing": {make: func(l *layered) {
 			l.whiteout("never")
 		}},
-		"a whiteout of a directory": {func(l *layered) { l.whiteout("d") }, []string{"removed d", "removed d/sub", "removed d/sub/y", "removed d/x"}, nil, []string{"d"}},
+		"a whiteout of a directory": {func(l *layered) { l.whiteout("d") }, []string{"removed d", "removed d/sub", "removed d/sub/y",
+			"removed d/x"}, nil, []string{"d"}},
 		"a directory made anew": {func(l *layered) {
 			l.opaque("d", "y")
 			l.upper(map[string]string{"d/x": "other", "d/new": "n"})
-		}, []string{"added d/new", "removed d/sub", "removed d/sub/y", "modified d/x"}, map[string]string{"d/x": "other", "d/new": "n"}, []string{"d/sub"}},
+		}, []string{"added d/new", "removed d/sub", "removed d/sub/y", "modified d/x"}, map[string]string{"d/x": "other", "d/new": "n"},
+			[]string{"d/sub"}},
 		"a new directory below one that was made anew": {func(l *layered) {
 			l.opaque("d", "y")
 			l.upper(map[string]string{"d/sub/": ""})
@@ -57,9 +60,10 @@ func TestEachKindOfChange(t *testing.T) {
 			l.upper(map[string]string{"a/in": "in"})
 			l.opaque("a", "y")
 		}, []string{"modified a", "added a/in"}, map[string]string{"a/in": "in"}, nil},
-		"a symlink": {func(l *layered) { l.ok(os.Symlink("../out", l.at("a"))) }, []string{"modified a"}, map[string]string{"a": "-> ../out"}, nil},
-		"a fifo":    {func(l *layered) { l.ok(unix.Mkfifo(l.at("p"), 0o600)) }, []string{"added p"}, map[string]string{"p": "p---------"}, nil},
-		"a mode":    {func(l *layered) { l.upper(map[string]string{"a": "a"}); l.ok(os.Chmod(l.at("a"), 0o750)) }, []string{"mode a"}, nil, nil},
+		"a symlink": {func(l *layered) { l.ok(os.Symlink("../out", l.at("a"))) }, []string{"modified a"},
+			map[string]string{"a": "-> ../out"}, nil},
+		"a fifo": {func(l *layered) { l.ok(unix.Mkfifo(l.at("p"), 0o600)) }, []string{"added p"}, map[string]string{"p": "p---------"}, nil},
+		"a mode": {func(l *layered) { l.upper(map[string]string{"a": "a"}); l.ok(os.Chmod(l.at("a"), 0o750)) }, []string{"mode a"}, nil, nil},
 		"the mode of a directory": {func(l *layered) {
 			l.upper(map[string]string{"d/": ""})
 			l.ok(os.Chmod(l.at("d"), 0o700))
@@ -68,7 +72,8 @@ func TestEachKindOfChange(t *testing.T) {
 			l.upper(map[string]string{"a": "a"})
 			l.ok(os.Chtimes(l.at("a"), time.Unix(1, 2), time.Unix(1, 2)))
 		}, []string{"time a"}, nil, nil},
-		"any bytes": {func(l *layered) { l.upper(map[string]string{"\xff\n": "b", "d/-n": "c"}) }, []string{"added d/-n", "added \xff\n"}, map[string]string{"\xff\n": "b"}, nil},
+		"any bytes": {func(l *layered) { l.upper(map[string]string{"\xff\n": "b", "d/-n": "c"}) }, []string{"added d/-n", "added \xff\n"},
+			map[string]string{"\xff\n": "b"}, nil},
 		"an empty directory": {func(l *layered) { l.upper(map[string]string{"empty/in/": ""}) }, []string{"added empty", "added empty/in"},
 			map[string]string{"empty/in": "d---------"}, nil},
 		"closed ones": {func(l *layered) {
@@ -192,7 +197,8 @@ func TestHardLinks(t *testing.T) {
 			l.ok(os.Link(l.at("a"), l.at("c")))
 			l.upper(map[string]string{"c": "two"})
 		}, []string{"modified a", "added c", "modified sub/b"}, [][]string{{"a", "c", "sub/b"}}, map[string]string{"a": "two"}},
-		"renamed": {func(l *layered) { l.ok(os.Rename(l.at("a"), l.at("c"))); l.whiteout("a") }, []string{"removed a", "added c"}, [][]string{{"c", "sub/b"}}, nil},
+		"renamed": {func(l *layered) { l.ok(os.Rename(l.at("a"), l.at("c"))); l.whiteout("a") }, []string{"removed a", "added c"},
+			[][]string{{"c", "sub/b"}}, nil},
 		"all names are others": {func(l *layered) {
 			l.ok(os.Rename(l.at("a"), l.at("c")), os.Rename(l.at("sub/b"), l.at("sub/d")))
 			l.whiteout("a")
@@ -208,8 +214,10 @@ func TestHardLinks(t *testing.T) {
 			l.ok(os.Link(l.at("a"), l.at("0")), os.Remove(l.at("sub/b")))
 			l.upper(map[string]string{"a": "three", "sub/b": "one"})
 		}, []string{"added 0", "modified a", "modified sub/b"}, [][]string{{"0", "a"}}, map[string]string{"a": "three", "sub/b": "one"}},
-		"a name of another file": {func(l *layered) { l.ok(os.Link(l.at("a"), l.at("x"))) }, []string{"modified x"}, [][]string{{"a", "sub/b", "x"}}, nil},
-		"a mode":                 {func(l *layered) { l.ok(os.Chmod(l.at("a"), 0o600)) }, []string{"mode a", "mode sub/b"}, [][]string{{"a", "sub/b"}}, nil},
+		"a name of another file": {func(l *layered) { l.ok(os.Link(l.at("a"), l.at("x"))) }, []string{"modified x"}, [][]string{{"a",
+			"sub/b", "x"}}, nil},
+		"a mode": {func(l *layered) { l.ok(os.Chmod(l.at("a"), 0o600)) }, []string{"mode a", "mode sub/b"},
+			[][]string{{"a", "sub/b"}}, nil},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			l := start(t)
@@ -266,7 +274,8 @@ func TestAttributes(t *testing.T) {
 	l := over(t, map[string]string{"a": "a", "d/": ""})
 	l.ok(unix.Lsetxattr(l.tree+"/a", "user.old", []byte("1"), 0))
 	l.upper(map[string]string{"a": "a", "d/": ""})
-	l.ok(unix.Lsetxattr(l.at("a"), "user.new", []byte("2"), 0), unix.Lsetxattr(l.at("a"), "user.overlay.origin", []byte("x"), 0), unix.Lsetxattr(l.at("d"), "user.new", nil, 0))
+	l.ok(unix.Lsetxattr(l.at("a"), "user.new", []byte("2"), 0), unix.Lsetxattr(l.at("a"), "user.overlay.origin", []byte("x"), 0),
+		unix.Lsetxattr(l.at("d"), "user.new", nil, 0))
 	l.want("mode a, it was changed meanwhile", "mode d") // the first attribute came after the index
 	l.layer.Close()
 	l.ok(unix.Lsetxattr(l.tree+"/d", "user.old", []byte("1"), 0))

@@ -48,7 +48,8 @@ func realTemp(t *testing.T) string {
 func (l *layered) begin() {
 	l.Helper()
 	var err error
-	l.layer, err = l.store.Make(Meta{Project: api.Text(l.tree), Trees: []api.Text{api.Text(l.tree)}, Command: []api.Text{"test"}}, func(text string) { l.notes = append(l.notes, text) })
+	l.layer, err = l.store.Make(Meta{Project: api.Text(l.tree), Trees: []api.Text{api.Text(l.tree)}, Command: []api.Text{"test"}},
+		func(text string) { l.notes = append(l.notes, text) })
 	l.ok(err)
 	l.Cleanup(l.layer.Close)
 }

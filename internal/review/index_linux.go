@@ -105,7 +105,8 @@ func readIndex(from io.Reader, each func(path string, r record)) error {
 				return errIndex
 			}
 		}
-		r := record{Stat: Stat{Kind: Kind(kind), Perm: uint32(v[0]), Size: int64(v[1]), Mtime: int64(v[2]), Ctime: int64(v[3]), Ino: v[4], Nlink: v[5]}}
+		r := record{Stat: Stat{Kind: Kind(kind), Perm: uint32(v[0]), Size: int64(v[1]), Mtime: int64(v[2]), Ctime: int64(v[3]), Ino: v[4],
+			Nlink: v[5]}}
 		if r.sum, err = readSum(in); err != nil {
 			return err
 		}

@@ -42,7 +42,8 @@ func TestIndexRoundTrip(t *testing.T) {
 		var records []record
 		for range rapid.IntRange(0, 20).Draw(t, "records") {
 			paths = append(paths, string(rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "path")))
-			r := record{Stat: replay.Stat{Kind: File, Perm: rapid.Uint32().Draw(t, "perm"), Size: rapid.Int64().Draw(t, "size"), Mtime: rapid.Int64().Draw(t, "mtime"),
+			r := record{Stat: replay.Stat{Kind: File, Perm: rapid.Uint32().Draw(t, "perm"), Size: rapid.Int64().Draw(t, "size"),
+				Mtime: rapid.Int64().Draw(t, "mtime"),
 				Ctime: rapid.Int64().Draw(t, "ctime"), Ino: rapid.Uint64().Draw(t, "ino"), Nlink: rapid.Uint64().Draw(t, "nlink")}}
 			if rapid.Bool().Draw(t, "has a sum") {
 				r.sum = rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum")
@@ -64,7 +65,8 @@ func TestIndexRoundTrip(t *testing.T) {
 
 // TestDamagedIndex: one that is cut, or has another byte anywhere, is an error.
 func TestDamagedIndex(t *testing.T) {
-	whole := writtenIndex(t, t.TempDir(), []string{"a", "b"}, []record{{Stat: Stat{Kind: File, Size: 7}}, {Stat: Stat{Kind: Dir}, sum: make([]byte, 32)}})
+	whole := writtenIndex(t, t.TempDir(), []string{"a", "b"}, []record{{Stat: Stat{Kind: File, Size: 7}}, {Stat: Stat{Kind: Dir},
+		sum: make([]byte, 32)}})
 	read := func(text []byte) error { return readIndex(bytes.NewReader(text), func(string, record) {}) }
 	if err := read(whole); err != nil {
 		t.Fatal(err)

@@ -63,7 +63,8 @@ func (s *Store) Make(m Meta, note func(string)) (made *Layer, err error) {
 		return nil, err
 	}
 	if len(all) >= maxLayers {
-		return nil, fmt.Errorf("there are %d layers of this project, and at most %d are kept\nhint: `carrel review list` names them, `carrel review drop ID` forgets one", len(all), maxLayers)
+		return nil, fmt.Errorf("there are %d layers of this project, and at most %d are kept\nhint: `carrel review list` names them, "+
+			"`carrel review drop ID` forgets one", len(all), maxLayers)
 	}
 	var id [3]byte
 	_, _ = rand.Read(id[:])

@@ -26,7 +26,8 @@ func TestStore(t *testing.T) {
 	later()
 	l.begin()
 	all, broken, err := l.store.List()
-	if err != nil || len(broken) > 0 || len(all) != 2 || all[0].ID != l.layer.ID || all[1].Exit != 3 || !all[1].Full || all[1].Ended == nil || all[0].Ended != nil {
+	if err != nil || len(broken) > 0 || len(all) != 2 || all[0].ID != l.layer.ID || all[1].Exit != 3 || !all[1].Full ||
+		all[1].Ended == nil || all[0].Ended != nil {
 		t.Errorf("%+v %v %v", all, broken, err)
 	}
 	l.layer.Close()
@@ -55,11 +56,13 @@ func TestStore(t *testing.T) {
 // TestBrokenRecords: a record that is no record of this layer is told, and hides no other.
 func TestBrokenRecords(t *testing.T) {
 	l := over(t, nil)
-	for id, text := range map[string]string{"000001": "{}", "000002": "no JSON", "000003": `{"version":1,"id":"000004","trees":["/x"]}`, "000005": `{"version":1,"version":1}`} {
+	for id, text := range map[string]string{"000001": "{}", "000002": "no JSON",
+		"000003": `{"version":1,"id":"000004","trees":["/x"]}`, "000005": `{"version":1,"version":1}`} {
 		dir := filepath.Join(l.store.dir, id)
 		l.ok(os.Mkdir(dir, 0o700), os.WriteFile(dir+"/"+metaName, []byte(text), 0o600))
 	}
-	l.ok(os.Mkdir(l.store.dir+"/000006", 0o700), os.Symlink(l.layer.dir+"/"+metaName, l.store.dir+"/000006/"+metaName), os.Mkdir(l.store.dir+"/other", 0o700))
+	l.ok(os.Mkdir(l.store.dir+"/000006", 0o700), os.Symlink(l.layer.dir+"/"+metaName, l.store.dir+"/000006/"+metaName),
+		os.Mkdir(l.store.dir+"/other", 0o700))
 	all, broken, err := l.store.List()
 	if err != nil || len(all) != 1 || len(broken) != 5 {
 		t.Errorf("%d layers, %v, %v", len(all), broken, err)

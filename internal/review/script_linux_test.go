@@ -25,9 +25,11 @@ func named(ops []replay.Op) (out []string) {
 // TestOrder: objects of git come first, refs after all else and HEAD at the end of them; what is
 // removed of a repository goes last, objects behind refs.
 func TestOrder(t *testing.T) {
-	l := over(t, map[string]string{".git/HEAD": "ref: refs/heads/a", ".git/refs/heads/a": "1", ".git/refs/heads/old": "1", ".git/packed-refs": "", ".git/objects/11/old": "o",
+	l := over(t, map[string]string{".git/HEAD": "ref: refs/heads/a", ".git/refs/heads/a": "1", ".git/refs/heads/old": "1",
+		".git/packed-refs": "", ".git/objects/11/old": "o",
 		".git/index": "i", ".git/logs/HEAD": "l", "file": "f", "gone": "g", "d/x": "x"})
-	l.upper(map[string]string{".git/HEAD": "ref: refs/heads/b", ".git/refs/heads/a": "2", ".git/refs/heads/b": "2", ".git/packed-refs": "2", ".git/objects/22/new": "n",
+	l.upper(map[string]string{".git/HEAD": "ref: refs/heads/b", ".git/refs/heads/a": "2", ".git/refs/heads/b": "2",
+		".git/packed-refs": "2", ".git/objects/22/new": "n",
 		".git/index": "j", ".git/logs/HEAD": "m", "file": "h", "new/sub/f": "n"})
 	l.whiteout("gone")
 	l.whiteout("d")
@@ -44,7 +46,8 @@ func TestOrder(t *testing.T) {
 	}
 	for _, op := range ops {
 		inGit := strings.HasPrefix(string(op.Path), ".git/")
-		if object := strings.HasPrefix(string(op.Path), ".git/objects/22"); op.Do != replay.DoDir && (inGit != (string(op.Git) == ".git/") || op.Ref != (inGit && !object)) {
+		if object := strings.HasPrefix(string(op.Path), ".git/objects/22"); op.Do != replay.DoDir &&
+			(inGit != (string(op.Git) == ".git/") || op.Ref != (inGit && !object)) {
 			t.Errorf("%+v", op)
 		}
 	}
@@ -101,7 +104,8 @@ func TestAfterGitStatus(t *testing.T) {
 	git := func(l *layered, dir string, args ...string) {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "HOME=/nonexistent", "GIT_AUTHOR_NAME=n", "GIT_AUTHOR_EMAIL=e", "GIT_COMMITTER_NAME=n", "GIT_COMMITTER_EMAIL=e")
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "HOME=/nonexistent", "GIT_AUTHOR_NAME=n", "GIT_AUTHOR_EMAIL=e",
+			"GIT_COMMITTER_NAME=n", "GIT_COMMITTER_EMAIL=e")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			l.Fatalf("git %q: %v: %s", args, err, out)
 		}

@@ -93,7 +93,8 @@ func (s *seeding) file(ino uint64, names []string) (*seed, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, err
 	}
-	if st.Ino != ino || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Uid != uint32(os.Geteuid()) || s.files >= maxSeeds || s.bytes+st.Size > maxSeedBytes {
+	if st.Ino != ino || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Uid != uint32(os.Geteuid()) || s.files >= maxSeeds ||
+		s.bytes+st.Size > maxSeedBytes {
 		return nil, nil
 	}
 	s.files, s.bytes = s.files+1, s.bytes+st.Size

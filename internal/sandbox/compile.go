@@ -265,7 +265,8 @@ func (c *compiler) rule(r policy.Rule) error {
 	if around == r.Access && !c.covered(real) && !slices.Contains(c.in.Pins, real) {
 		return nil // its surroundings give the same already
 	}
-	m := Mount{Kind: MountBind, Target: real, Source: real, ReadOnly: r.Access == policy.Read, Dir: kind == KindDir, Optional: !c.literal[r.Path], Reason: reason(r)}
+	m := Mount{Kind: MountBind, Target: real, Source: real, ReadOnly: r.Access == policy.Read, Dir: kind == KindDir,
+		Optional: !c.literal[r.Path], Reason: reason(r)}
 	if c.in.Draft && r.Access == policy.Write && !c.layered(&m) {
 		return fmt.Errorf("%s: changes of %q cannot be kept for review: no layer lies over it", sourceName(r.Source), real)
 	}
@@ -375,7 +376,8 @@ func (c *compiler) additions() {
 		}
 	}
 	for _, o := range c.in.Overlays {
-		m := Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Lower: o.Lower, Upper: o.Upper, Work: o.Work, Spare: o.Spare, Kept: o.Kept, Dir: true, Reason: o.Reason}
+		m := Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Lower: o.Lower, Upper: o.Upper, Work: o.Work, Spare: o.Spare,
+			Kept: o.Kept, Dir: true, Reason: o.Reason}
 		if o.Private {
 			// Optional: where home is the host's own, read-only, there may be no
 			// place to put it.

@@ -56,7 +56,8 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.timeout, "timeout", "", "end the command after this time, with status 124 (30s, 5m)")
 	fs.StringVar(&f.memory, "memory", "", "limit memory, for example 2GiB")
 	fs.Int64Var(&f.pids, "pids", 0, "limit the number of processes")
-	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable mounts; draft: as --review")
+	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable "+
+		"mounts; draft: as --review")
 	fs.StringVar(&f.secrets, "secrets", "", "masked (default): secrets of the project are hidden by mounts; strict: each open for reading is looked at as well")
 	fs.StringVar(&f.backend, "backend", "", "process (default): behind walls; container: behind walls, with the system of --image; "+
 		"gvisor: under another kernel; vm, lima: in a virtual machine; none: as you, WITHOUT WALLS, with the project's history")
@@ -101,7 +102,8 @@ func (f *Flags) RegisterNoPrompts(fs *pflag.FlagSet) {
 
 // RegisterReview is for the commands that start a run.
 func (f *Flags) RegisterReview(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.review, "review", false, "change a layer over the project and not the project: carrel review shows it, applies it or forgets it")
+	fs.BoolVar(&f.review, "review", false, "change a layer over the project and not the project: carrel review shows it, applies it "+
+		"or forgets it")
 	groupFlags(fs)
 }
 

@@ -131,7 +131,8 @@ func tellApplied(env *cmdenv.Env, done *reviewop.Applied) {
 	}
 	switch n := len(done.Applied); {
 	case n == 0 && len(done.Conflicts) > 0:
-		fmt.Fprintf(env.Out, "nothing was applied: %s; --skip-conflicts leaves them out, --force replaces them\n", show.Count(len(done.Conflicts), "conflict", "conflicts"))
+		fmt.Fprintf(env.Out, "nothing was applied: %s; --skip-conflicts leaves them out, --force replaces them\n",
+			show.Count(len(done.Conflicts), "conflict", "conflicts"))
 	case n == 0:
 		fmt.Fprintln(env.Out, "there is nothing to apply")
 	case done.Dry:

@@ -91,7 +91,8 @@ func TestListAndDrop(t *testing.T) {
 func TestDiff(t *testing.T) {
 	w := newWorld(t)
 	r := w.Run("review diff")
-	w.says(r, "--- a\n+++ a\n@@ -1 +1 @@\n-one\n+two\n", "bin: binary file modified: 3 bytes, were 1", "--- gone\n+++ /dev/null\n", "link: added symlink", `--- /dev/null`, "CANNOT BE APPLIED: it is a socket")
+	w.says(r, "--- a\n+++ a\n@@ -1 +1 @@\n-one\n+two\n", "bin: binary file modified: 3 bytes, were 1", "--- gone\n+++ /dev/null\n",
+		"link: added symlink", `--- /dev/null`, "CANNOT BE APPLIED: it is a socket")
 	if strings.ContainsRune(r.Out, 0x1b) || strings.Contains(r.Out, "kept") {
 		t.Errorf("%q", r.Out)
 	}
@@ -112,7 +113,8 @@ func TestDiff(t *testing.T) {
 // TestApplyLooksFirst: conflicts and what is wrong are told before anything is started.
 func TestApplyLooksFirst(t *testing.T) {
 	w := newWorld(t)
-	w.says(w.Run("review apply --dry-run"), "would be applied: a: modified", "would be applied: gone: removed", "left out: sock: it is a socket")
+	w.says(w.Run("review apply --dry-run"), "would be applied: a: modified", "would be applied: gone: removed",
+		"left out: sock: it is a socket")
 	w.ok(os.WriteFile(w.Project+"/a", []byte("yours\n"), 0o644))
 	r := w.Run("review apply")
 	w.says(r, "conflict: a: it was changed meanwhile", "nothing was applied: 1 conflict")
@@ -135,7 +137,8 @@ func TestAsking(t *testing.T) {
 		want  string
 		fails string
 	}{
-		{"y\nn\ny\n", "yny", ""}, {"what\ny\nd\n", "ynn", ""}, {"n\na\n", "nyy", ""}, {"y\nq\n", "y", "nothing was applied"}, {"y\n", "y", "broken off"}, {"yn\ny\ny\ny\n", "yyy", ""},
+		{"y\nn\ny\n", "yny", ""}, {"what\ny\nd\n", "ynn", ""}, {"n\na\n", "nyy", ""}, {"y\nq\n", "y", "nothing was applied"}, {"y\n", "y",
+			"broken off"}, {"yn\ny\ny\ny\n", "yyy", ""},
 	} {
 		var out bytes.Buffer
 		ask := asking(&cmdenv.Env{Out: &out}, bufio.NewReader(strings.NewReader(tt.typed)))
@@ -148,7 +151,8 @@ func TestAsking(t *testing.T) {
 			}
 			got += map[bool]string{true: "y", false: "n"}[yes]
 		}
-		if got != tt.want || tt.fails == "" != (problem == "") || !strings.Contains(problem, tt.fails) || strings.ContainsRune(out.String(), 0x1b) {
+		if got != tt.want || tt.fails == "" != (problem == "") || !strings.Contains(problem, tt.fails) ||
+			strings.ContainsRune(out.String(), 0x1b) {
 			t.Errorf("%q: %q %q\n%q", tt.typed, got, problem, out.String())
 		}
 	}
@@ -162,10 +166,12 @@ func TestTellApplied(t *testing.T) {
 	for i := range many {
 		many[i] = reviewop.Left{Path: "/p/\x1b[2J", Why: "no\x1b"}
 	}
-	tellApplied(env, &reviewop.Applied{ID: "abcdef", Applied: make([]reviewop.Change, 60), Failed: many, More: 2, Steps: []uint64{4, 5}, Left: 7})
+	tellApplied(env, &reviewop.Applied{ID: "abcdef", Applied: make([]reviewop.Change, 60), Failed: many, More: 2, Steps: []uint64{4,
+		5}, Left: 7})
 	tellApplied(env, &reviewop.Applied{ID: "abcdef"})
 	tellApplied(env, &reviewop.Applied{ID: "abcdef", Applied: make([]reviewop.Change, 1), Dropped: true})
-	for _, want := range []string{"not applied: 3 more; --json names them all", "not applied: 2 more", "applied 5 paths of layer abcdef as step 5", "layer abcdef has 7 changes left",
+	for _, want := range []string{"not applied: 3 more; --json names them all", "not applied: 2 more",
+		"applied 5 paths of layer abcdef as step 5", "layer abcdef has 7 changes left",
 		"there is nothing to apply", "layer abcdef is forgotten"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not said:\n%s", want, out.String())

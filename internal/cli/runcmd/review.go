@@ -24,11 +24,13 @@ func tellLayer(env *cmdenv.Env, left *runop.Ended) {
 	for _, one := range []struct {
 		n    int
 		what string
-	}{{left.Added, "added"}, {left.Modified, "modified"}, {left.Removed, "removed"}, {left.Refused, "that cannot be applied"}, {left.Conflicts, "in conflict"}} {
+	}{{left.Added, "added"}, {left.Modified, "modified"}, {left.Removed, "removed"}, {left.Refused, "that cannot be applied"},
+		{left.Conflicts, "in conflict"}} {
 		if one.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", one.n, one.what))
 		}
 	}
-	fmt.Fprintf(env.Err, "carrel: layer %s: %s; `carrel review diff` shows it, `carrel review apply` takes it over, `carrel review drop` forgets it\n",
+	fmt.Fprintf(env.Err, "carrel: layer %s: %s; `carrel review diff` shows it, `carrel review apply` takes it over, `carrel review "+
+		"drop` forgets it\n",
 		left.ID, strings.Join(parts, ", "))
 }

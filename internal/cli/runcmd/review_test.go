@@ -18,7 +18,8 @@ func TestTellLayer(t *testing.T) {
 		{nil, nil},
 		{&runop.Ended{}, []string{"nothing to review"}},
 		{&runop.Ended{ID: "abcdef", Added: 2, Conflicts: 1}, []string{"layer abcdef: 2 added, 1 in conflict;", "`carrel review apply`"}},
-		{&runop.Ended{ID: "abcdef", Modified: 1, Removed: 3, Refused: 4, Full: true, Bound: 5 << 20}, []string{"1 modified, 3 removed, 4 that cannot be applied", "more than 5 MiB"}},
+		{&runop.Ended{ID: "abcdef", Modified: 1, Removed: 3, Refused: 4, Full: true, Bound: 5 << 20},
+			[]string{"1 modified, 3 removed, 4 that cannot be applied", "more than 5 MiB"}},
 	} {
 		var out bytes.Buffer
 		tellLayer(&cmdenv.Env{Err: &out}, tt.left)

@@ -133,7 +133,8 @@ func (r *Reviews) carry(ctx context.Context, l *review.Layer, d *review.Diff, ch
 		return err
 	}
 	if ran.App.Exit != 0 || ran.App.Signal != "" {
-		return errors.Join(wrote, fmt.Errorf("applying was cut short: %s %s\nhint: `carrel undo` takes back what was done; the layer is as it was", ran.App.Signal, strings.TrimSpace(string(ran.Stderr.Bytes()))))
+		return errors.Join(wrote, fmt.Errorf("applying was cut short: %s %s\nhint: `carrel undo` takes back what was done; the layer is "+
+			"as it was", ran.App.Signal, strings.TrimSpace(string(ran.Stderr.Bytes()))))
 	}
 	if wrote != nil {
 		return wrote
@@ -166,7 +167,8 @@ func (r *Reviews) report(l *review.Layer, said *tools.Output, out *Applied) erro
 
 // bench starts the workspace in which changes are made.
 func (r *Reviews) bench(ctx context.Context, l *review.Layer) (e supervisor.Entry, err error) {
-	w := &startop.Wish{Name: tools.OwnName("review", "-"), Purpose: "applies a reviewed layer", Network: "closed", Display: "none", Owner: os.Getpid(), Passing: true}
+	w := &startop.Wish{Name: tools.OwnName("review", "-"), Purpose: "applies a reviewed layer", Network: "closed", Display: "none",
+		Owner: os.Getpid(), Passing: true}
 	for _, tree := range l.Granted {
 		w.Write = append(w.Write, string(tree))
 	}

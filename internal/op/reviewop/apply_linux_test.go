@@ -121,7 +121,8 @@ func TestApply(t *testing.T) {
 	p.holds("d/x", "two")
 	p.holds("a", "one")
 	done = p.apply(reviewop.ApplyRequest{})
-	if len(done.Failed) != 2 || !strings.HasSuffix(string(done.Failed[0].Path), ".vscode") || !strings.Contains(done.Failed[0].Why, "policy refuses") || done.Left != 2 {
+	if len(done.Failed) != 2 || !strings.HasSuffix(string(done.Failed[0].Path), ".vscode") || !strings.Contains(done.Failed[0].Why,
+		"policy refuses") || done.Left != 2 {
 		t.Errorf("%+v", done)
 	}
 	p.holds("a", "two")
@@ -150,7 +151,10 @@ func TestApplyChoosesAndLooks(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	stop := errors.New("stop")
-	if _, err := p.reviews.Apply(context.Background(), &reviewop.ApplyRequest{Choose: func(*reviewop.Change) (bool, error) { return false, stop }}); !errors.Is(err, stop) {
+	if _, err := p.reviews.Apply(context.Background(), &reviewop.ApplyRequest{Choose: func(*reviewop.Change) (bool,
+		error) {
+		return false, stop
+	}}); !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
 	p.holds("a", "one")
@@ -163,7 +167,8 @@ func TestApplyChoosesAndLooks(t *testing.T) {
 	d, err := p.reviews.Diff("", nil)
 	p.ok(err)
 	defer d.Close()
-	if was, now, err := d.Contents(0, 10); err != nil || len(d.Changes) != 1 || string(was) != "one" || string(now) != "two" || d.Detail(0) != "" {
+	if was, now, err := d.Contents(0, 10); err != nil || len(d.Changes) != 1 || string(was) != "one" || string(now) != "two" ||
+		d.Detail(0) != "" {
 		t.Errorf("%+v: %q %q %v", d.Changes, was, now, err)
 	}
 	if _, err := p.reviews.Diff("", []string{"b"}); err == nil {

@@ -17,14 +17,16 @@ func TestReportIsHostile(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"done":1}`: "", `{"done":1,"failed":[{"tree":0,"path":"YQ==","code":13,"why":"permission denied"}]}`: "",
 		``: "reading", `{`: "reading", `{"done":1}{}`: "reading", `{"else":1}`: "reading", `{"done":1,"done":2}`: "reading",
-		`{"done":0,"failed":[{"tree":1,"path":"YQ==","why":"x"}]}`: "there is not", `{"done":0,"failed":[{"tree":-1,"path":"YQ==","why":"x"}]}`: "there is not",
+		`{"done":0,"failed":[{"tree":1,"path":"YQ==","why":"x"}]}`:  "there is not",
+		`{"done":0,"failed":[{"tree":-1,"path":"YQ==","why":"x"}]}`: "there is not",
 	} {
 		var out Applied
 		err := r.report(l, &tools.Output{Head: []byte(text)}, &out)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
-		if strings.Contains(text, "code") && (len(out.Failed) != 1 || out.Failed[0].Path != "/p/a" || !strings.Contains(out.Failed[0].Why, "policy refuses")) {
+		if strings.Contains(text, "code") && (len(out.Failed) != 1 || out.Failed[0].Path != "/p/a" || !strings.Contains(out.Failed[0].Why,
+			"policy refuses")) {
 			t.Errorf("%s: %+v", text, out.Failed)
 		}
 	}
@@ -38,7 +40,8 @@ func TestStates(t *testing.T) {
 	if !IsID("0a1b2c") || IsID("0a1b2") || IsID("src/ab") || IsID("0a1b2c3d") {
 		t.Error("ids are told wrongly")
 	}
-	for k, want := range map[review.Kind]string{review.File: "file", review.Dir: "directory", review.Symlink: "symlink", review.Fifo: "fifo", review.Socket: "socket", review.Device: "device"} {
+	for k, want := range map[review.Kind]string{review.File: "file", review.Dir: "directory", review.Symlink: "symlink",
+		review.Fifo: "fifo", review.Socket: "socket", review.Device: "device"} {
 		if got := kindName(k); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -70,7 +70,8 @@ func begin(d *decide.Decision) (*run, error) {
 		return nil, err
 	}
 	for i, tree := range l.Trees {
-		d.Layers = append(d.Layers, sandbox.Overlay{Path: string(tree), Lower: string(tree), Upper: l.Upper(i), Work: l.Work(i), Kept: true, Reason: "--review"})
+		d.Layers = append(d.Layers, sandbox.Overlay{Path: string(tree), Lower: string(tree), Upper: l.Upper(i), Work: l.Work(i),
+			Kept: true, Reason: "--review"})
 	}
 	r := &run{layer: l, done: make(chan struct{})}
 	r.until, r.cancel = context.WithCancel(context.Background())
@@ -93,9 +94,11 @@ func mayLay(d *decide.Decision, tree, state string) error {
 	real, kind := d.Facts.Resolve(tree)
 	switch {
 	case kind != sandbox.KindDir || real != tree:
-		return &advice.Error{Err: fmt.Errorf("a layer lies over directories, and %q is none", tree), Hint: "open the directory that it lies in for writing, or run with --history on"}
+		return &advice.Error{Err: fmt.Errorf("a layer lies over directories, and %q is none", tree),
+			Hint: "open the directory that it lies in for writing, or run with --history on"}
 	case pathname.Within(state, tree):
-		return &advice.Error{Err: fmt.Errorf("the layer would lie in %q itself, over which it is laid", tree), Hint: "XDG_STATE_HOME names a place outside of it; or run with --history on"}
+		return &advice.Error{Err: fmt.Errorf("the layer would lie in %q itself, over which it is laid", tree),
+			Hint: "XDG_STATE_HOME names a place outside of it; or run with --history on"}
 	}
 	return nil
 }
@@ -107,7 +110,8 @@ func bound(place string) (int64, error) {
 		return 0, err
 	}
 	if free < leastFree {
-		return 0, &advice.Error{Err: fmt.Errorf("%d MiB are free where layers are kept, %s, and one takes %d at least", free>>20, place, leastFree>>20), Hint: "`carrel review list` names what is kept; XDG_STATE_HOME names another place"}
+		return 0, &advice.Error{Err: fmt.Errorf("%d MiB are free where layers are kept, %s, and one takes %d at least", free>>20, place,
+			leastFree>>20), Hint: "`carrel review list` names what is kept; XDG_STATE_HOME names another place"}
 	}
 	return min(maxBytes, free/2), nil
 }

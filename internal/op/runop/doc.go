@@ -1,8 +1,8 @@
 // Package runop has the operation that runs one command behind walls: [New] decides what it may
 // do, and [Session.Start] runs it.
 //
-// In review mode it lays a layer over what the command may write (package review), puts it into
-// the plan, and ends the command where the layer grows beyond its bound. What becomes of the
+// In review mode it lays a layer over what the command may write, see package review, and puts it
+// into the plan. It ends the command where the layer grows beyond its bound. What becomes of the
 // layer afterwards is asked of package reviewop.
 package runop
 

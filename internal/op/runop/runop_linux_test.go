@@ -61,7 +61,8 @@ func (p *place) decided(mode policy.HistoryMode, write ...string) *decide.Decisi
 	for _, w := range write {
 		flags.Files = append(flags.Files, policy.FileRequest{Place: w, Access: policy.Write, Source: said})
 	}
-	d, err := decide.Prepare(decide.Request{Argv: []string{"true", "\xff"}, Flags: flags, Default: policy.Agent, Environ: p.environ, Cwd: p.project, Ceilings: []config.CeilingText{}})
+	d, err := decide.Prepare(decide.Request{Argv: []string{"true", "\xff"}, Flags: flags, Default: policy.Agent, Environ: p.environ,
+		Cwd: p.project, Ceilings: []config.CeilingText{}})
 	p.ok(err)
 	return d
 }
@@ -83,7 +84,8 @@ func TestBegin(t *testing.T) {
 			t.Errorf("%+v", l)
 		}
 	}
-	if !slices.Equal(trees, []string{p.home + "/other", p.project}) || !slices.Equal(r.layer.Granted, []api.Text{api.Text(p.home + "/other")}) {
+	if !slices.Equal(trees, []string{p.home + "/other", p.project}) || !slices.Equal(r.layer.Granted, []api.Text{api.Text(p.home +
+		"/other")}) {
 		t.Errorf("%q, %q granted", trees, r.layer.Granted)
 	}
 	list := p.layers()
@@ -112,7 +114,8 @@ func TestBegin(t *testing.T) {
 func TestNoLayerOver(t *testing.T) {
 	p := newPlace(t)
 	p.ok(os.WriteFile(p.home+"/file", nil, 0o600), os.MkdirAll(p.home+"/.local/state/carrel", 0o700))
-	for place, want := range map[string]string{p.home + "/file": "a layer lies over directories", p.home + "/.local": "the layer would lie in"} {
+	for place, want := range map[string]string{p.home + "/file": "a layer lies over directories", p.home +
+		"/.local": "the layer would lie in"} {
 		if r, err := begin(p.decided(policy.HistoryDraft, place)); r != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", place, err)
 		}

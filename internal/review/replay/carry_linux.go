@@ -16,7 +16,8 @@ import (
 // Main carries out what is read from in, and gives the exit status: 0 also where some of it was
 // not done, which the report says.
 func Main(in io.Reader, out, errs io.Writer) int {
-	r := &replayer{in: bufio.NewReaderSize(in, maxHeader), root: -1, parent: -1, tree: -1, lost: make(map[string]bool), opened: make(map[string]uint32)}
+	r := &replayer{in: bufio.NewReaderSize(in, maxHeader), root: -1, parent: -1, tree: -1, lost: make(map[string]bool),
+		opened: make(map[string]uint32)}
 	err := r.run()
 	r.close()
 	if err == nil {

@@ -54,7 +54,8 @@ func (r *tree) now(name string) Stat {
 		return Stat{}
 	}
 	kind := map[uint32]Kind{unix.S_IFREG: File, unix.S_IFDIR: Dir, unix.S_IFLNK: Symlink, unix.S_IFIFO: Fifo}[st.Mode&unix.S_IFMT]
-	return Stat{Kind: kind, Perm: st.Mode & 0o7777, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino, Nlink: uint64(st.Nlink)}
+	return Stat{Kind: kind, Perm: st.Mode & 0o7777, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino,
+		Nlink: uint64(st.Nlink)}
 }
 
 // add writes an operation on what is there now.
@@ -253,7 +254,8 @@ func TestCutInput(t *testing.T) {
 
 // TestBadInput: what is no operation ends it.
 func TestBadInput(t *testing.T) {
-	for _, text := range []string{"", "\n", "{}\n", `{"do":"explode"}` + "\n", `{"do":"file","size":-1}` + "\n", `{"do":"tree","path":"L25vdGhpbmcvdGhlcmU="}` + "\n", strings.Repeat("x", maxHeader+1)} {
+	for _, text := range []string{"", "\n", "{}\n", `{"do":"explode"}` + "\n", `{"do":"file","size":-1}` + "\n",
+		`{"do":"tree","path":"L25vdGhpbmcvdGhlcmU="}` + "\n", strings.Repeat("x", maxHeader+1)} {
 		var out, errs bytes.Buffer
 		if status := Main(strings.NewReader(text), &out, &errs); status != 1 || errs.Len() == 0 {
 			t.Errorf("%.40q: status %d, %q", text, status, errs.String())
