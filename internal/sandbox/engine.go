@@ -173,7 +173,7 @@ func rootUser(_ *policy.Effective, p *Plan) string { return when(p.UID == 0, "0"
 const onlyOwnMounts = "the layer over the project is mounted by carrel's own namespaces"
 
 func draft(pol *policy.Effective, _ *Plan) string {
-	return when(pol.History == policy.HistoryDraft, string(policy.HistoryDraft))
+	return when(pol != nil && pol.History == policy.HistoryDraft, string(policy.HistoryDraft))
 }
 
 func brokered(_ *policy.Effective, p *Plan) string { return when(len(p.Roots) > 0, "on") }

@@ -141,7 +141,7 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 		r.Denials = untold(r.Denials, s.Policy.Warnings, err)
 	}
 	tellResult(env, s, r, f.JSON)
-	if !f.JSON {
+	if !f.JSON && (err == nil || r.Layer != "") {
 		tellLayer(env, layer)
 	}
 	if err != nil {
