@@ -13,7 +13,8 @@ const (
 func (b *historySuite) reviewed(fs fileSystem) table {
 	t := table{title: "Review: everyday work in a layer on " + fs.name, unit: "ms", ways: [2]string{wayBare, wayReview},
 		about: "The same command without walls and as `carrel run --review`, which changes an overlay over the project. " +
-			"The verdicts name `--history off` and `--history on`, too. To apply the layer is in none of the times. " + aboutFresh + " " + aboutTimes}
+			"The verdicts name `--history off` and `--history on`, too. To apply the layer is in none of the times. " + aboutFresh + " " +
+			aboutTimes}
 	fs, ok := b.onItsOwn(&t, fs)
 	if err := b.makeInputs(); err != nil || !ok {
 		t.failed(err)
@@ -42,6 +43,7 @@ func (b *historySuite) reviewed(fs fileSystem) table {
 		t.reach(j.name+", inside", p.ratio(inside), 1.2)
 	}
 	t.reach(fmt.Sprintf("geometric mean of %d writing jobs, inside", len(inLayer)), geometricMean(inLayer), 1.2)
-	t.verdicts = append(t.verdicts, fmt.Sprintf("the same with --history off: **%s**, on: **%s**", times(geometricMean(off)), times(geometricMean(on))))
+	t.verdicts = append(t.verdicts, fmt.Sprintf("the same with --history off: **%s**, on: **%s**", times(geometricMean(off)),
+		times(geometricMean(on))))
 	return t
 }

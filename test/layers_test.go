@@ -160,16 +160,19 @@ func (w *world) review(status int, args ...string) string {
 func TestLayerOfGit(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := plainLayers(t, p)
-		w.outsideSh(`git init -q && git config user.name n && git config user.email e && seq 100 > a && mkdir d && echo x > d/x && git add -A && git commit -qm one`)
+		w.outsideSh(`git init -q && git config user.name n && git config user.email e &&
+			seq 100 > a && mkdir d && echo x > d/x && git add -A && git commit -qm one`)
 		head := w.outsideSh("git rev-parse HEAD")
-		w.sh(`set -e; git checkout -qb side; echo two >> a; git rm -q d/x; git add -A; git commit -qm two; git checkout -q -; git merge -q side; git gc -q; git tag t`, "--review")
+		w.sh(`set -e; git checkout -qb side; echo two >> a; git rm -q d/x; git add -A; git commit -qm two
+			git checkout -q -; git merge -q side; git gc -q; git tag t`, "--review")
 		if now := w.outsideSh("git rev-parse HEAD; git status --short; git tag"); now != head {
 			t.Fatalf("the project itself has changed: %q", now)
 		}
 		if out := w.review(0, "apply"); !strings.Contains(out, "as step") || !strings.Contains(out, "is forgotten") {
 			t.Errorf("%s", out)
 		}
-		w.outsideSh(`set -e; git fsck --strict; test "$(git log --oneline | wc -l)" = 2; test -z "$(git status --short)"; test "$(git tag)" = t; test ! -e d; tail -1 a | grep -q two`)
+		w.outsideSh(`set -e; git fsck --strict; test "$(git log --oneline | wc -l)" = 2; test -z "$(git status --short)"; test "$(git tag)" = t
+			test ! -e d; tail -1 a | grep -q two`)
 		if r := w.carrel("undo"); r.code != 0 {
 			t.Fatalf("%s", r)
 		}
@@ -187,7 +190,8 @@ func TestLayerProtects(t *testing.T) {
 		w := plainLayers(t, p)
 		w.outsideSh(`git init -q; git config user.name n; echo SECRET=abc > .env; echo 1 > fine; mkdir out`)
 		attack := `cat .env; mkdir -p .vscode .husky; echo '{}' > .vscode/tasks.json; echo x > .husky/pre-commit
-			mkdir -p .git/hooks; printf 'x' > .git/hooks/pre-commit; git config core.fsmonitor /bin/false; echo 2 > fine; ln -s ../../outside out/link; echo 1 > "$1/fine"; true`
+			mkdir -p .git/hooks; printf 'x' > .git/hooks/pre-commit; git config core.fsmonitor /bin/false
+			echo 2 > fine; ln -s ../../outside out/link; echo 1 > "$1/fine"; true`
 		if r := w.plain("bash", "-c", "cp -r . $HOME/bare && cd $HOME/bare && { "+attack+"; }", "x", w.outside); !strings.Contains(r.out,
 			"abc") || !exists(w.home+"/bare/.vscode/tasks.json") || !exists(w.home+"/bare/.git/hooks/pre-commit") {
 			t.Fatalf("the canary: %s", r)

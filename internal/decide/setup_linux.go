@@ -25,7 +25,8 @@ func ExplainSetup(err error, contained bool) error {
 	case s.Step == sandbox.StepListener:
 		return noListener(s, inside, contained)
 	case s.Step == sandbox.StepLayer:
-		hint = "the file system of the state directory cannot be the upper part of an overlay: XDG_STATE_HOME names another one (ext4, xfs, btrfs, tmpfs); " +
+		hint = "the file system of the state directory cannot be the upper part of an overlay: XDG_STATE_HOME names another one (ext4, " +
+			"xfs, btrfs, tmpfs); " +
 			"or run with --history on"
 	case inside:
 		hint = "this is already inside a carrel workspace; a second one inside needs `--nested full` on the outer one"

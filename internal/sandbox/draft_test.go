@@ -18,7 +18,8 @@ func TestDraft(t *testing.T) {
 	}}}
 	in.Expanded = []policy.Rule{rule("/p/in", policy.Write)}
 	in.Pins = []string{"/p/in"}
-	in.Overlays = []Overlay{{Path: "/p", Lower: "/p", Upper: "/s/upper", Work: "/s/work", Kept: true}, {Path: "/c", Lower: "/c", Upper: "/s/c"}}
+	in.Overlays = []Overlay{{Path: "/p", Lower: "/p", Upper: "/s/upper", Work: "/s/work", Kept: true}, {Path: "/c", Lower: "/c",
+		Upper: "/s/c"}}
 	facts := allDirs{}
 	plan, err := Compile(in, facts)
 	if err != nil {
@@ -48,7 +49,8 @@ func TestDraft(t *testing.T) {
 	if _, err := Compile(in, facts); err != nil {
 		t.Errorf("without a draft: %v", err)
 	}
-	for _, engine := range []Engine{EngineBubblewrap, EngineNone, EngineContainer, EngineLima, EngineGvisor, EngineVM, EngineLandlock, EngineNamespaces} {
+	for _, engine := range []Engine{EngineBubblewrap, EngineNone, EngineContainer, EngineLima, EngineGvisor, EngineVM, EngineLandlock,
+		EngineNamespaces} {
 		refused := false
 		for _, r := range engine.Refusals(&policy.Effective{History: policy.HistoryDraft}, plan) {
 			refused = refused || r.Dimension == policy.DimHistory && r.Subject == "draft"

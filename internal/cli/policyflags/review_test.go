@@ -15,7 +15,8 @@ func TestReview(t *testing.T) {
 		words string
 		want  policy.HistoryMode
 		from  string
-	}{{"--review", "draft", "--review"}, {"--history draft", "draft", "--history"}, {"--review --history draft", "draft", "--review"}, {"--review --history on", "", ""},
+	}{{"--review", "draft", "--review"}, {"--history draft", "draft", "--history"}, {"--review --history draft", "draft", "--review"},
+		{"--review --history on", "", ""},
 		{"--history off --review", "", ""}} {
 		f, cmd := &Flags{}, &cobra.Command{Use: "x"}
 		f.Register(cmd.Flags())

@@ -13,12 +13,14 @@ import (
 func TestALayerOrNothing(t *testing.T) {
 	over := func(upper, work string, kept bool) func(p *sandbox.Plan, dir string) {
 		return func(p *sandbox.Plan, dir string) {
-			p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountOverlay, Target: "/tmp/over", Source: dir, Lower: dir, Upper: upper, Work: work, Dir: true, Kept: kept})
+			p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountOverlay, Target: "/tmp/over", Source: dir, Lower: dir, Upper: upper,
+				Work: work, Dir: true, Kept: kept})
 		}
 	}
 	upper, work := t.TempDir(), t.TempDir()
 	w, dir := standing(t, over(upper, work, true))
-	if said, e := output(t, w, shell("echo kept >/tmp/over/new; grep ' /tmp/over ' /proc/self/mounts | grep -c volatile")); said != "0\n" || e.Code != 1 {
+	if said, e := output(t, w, shell("echo kept >/tmp/over/new; grep ' /tmp/over ' /proc/self/mounts | grep -c "+
+		"volatile")); said != "0\n" || e.Code != 1 {
 		t.Errorf("%q %+v", said, e)
 	}
 	if text, err := os.ReadFile(upper + "/new"); err != nil || string(text) != "kept\n" {
