@@ -120,7 +120,8 @@ func (s *session) take(r *Request) {
 	case TypeSignal:
 		sig := unix.SignalNum("SIG" + strings.TrimPrefix(r.Signal, "SIG"))
 		if sig == 0 {
-			s.fail(r.ID, &Problem{Code: CodeRequest, Operation: TypeSignal, Subject: r.Signal, Message: "there is no such signal", Hint: "INT, TERM, HUP, QUIT, KILL, USR1, USR2, TSTP, CONT, ..."})
+			s.fail(r.ID, &Problem{Code: CodeRequest, Operation: TypeSignal, Subject: r.Signal, Message: "there is no such signal",
+				Hint: "INT, TERM, HUP, QUIT, KILL, USR1, USR2, TSTP, CONT, ..."})
 			return
 		}
 		s.toCall(r, func(p Process) { p.Signal(sig) })
@@ -143,7 +144,8 @@ func (s *session) take(r *Request) {
 	case TypeSpawnAgent, TypeMerge, TypeClose, TypeClipboard:
 		s.aside(r, host)
 	default:
-		s.fail(r.ID, &Problem{Code: CodeRequest, Subject: r.Type, Message: "there is no such request", Hint: "docs/host-protocol.md has all messages"})
+		s.fail(r.ID, &Problem{Code: CodeRequest, Subject: r.Type, Message: "there is no such request",
+			Hint: "docs/host-protocol.md has all messages"})
 	}
 }
 
@@ -317,7 +319,8 @@ func (s *session) exec(r *Request) {
 		s.mu.Lock()
 		delete(s.calls, r.ID)
 		s.mu.Unlock()
-		s.fail(r.ID, &Problem{Code: CodeBusy, Operation: TypeExec, Subject: r.Command, Message: "all that is being carried out takes too much memory already", Hint: "try again when something has ended"})
+		s.fail(r.ID, &Problem{Code: CodeBusy, Operation: TypeExec, Subject: r.Command,
+			Message: "all that is being carried out takes too much memory already", Hint: "try again when something has ended"})
 		return
 	}
 	s.busy.Go(func() {

@@ -138,7 +138,7 @@ var operations = []Operation{
 	{"list steps", Looks, Observes, false, "history", "get_undo_history", "undo.history"},
 	{"discard a history", Changes, OrDryRun, true, "discard", "discard_undo_history", "undo.discard"},
 	{"bound a history", Changes, WhenActive, true, "", "", "undo.configure"},
-	{"mark a step", Changes, WhenActive, false, "step begin, step end", "", ""},
+	{"mark a step", Changes, WhenActive, false, "step begin, step end, step note", "", ""},
 	{"look at histories", Looks, Observes, false, "history du, history verify, du", "", ""},
 	{"clean up histories", Changes, WhenActive, true, "history gc", "", ""},
 	{"look at layers", Looks, Observes, false, "review list, review diff", "", ""},

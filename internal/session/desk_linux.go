@@ -213,6 +213,10 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		<-d.over
 		tell.Close()
 	})
+	stands := tell.Stands
+	if !d.req.Notify {
+		stands = nil
+	}
 	p.desktop.SetMode(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
 		ID: d.result.Workspace, Name: d.req.Name, Project: p.Place.Project, Argv: p.Request.Argv, Persona: string(p.Policy.Persona),
@@ -222,7 +226,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Desk: d, Control: control, Keep: d.place.KeepControl, Controlled: p.desktop.SetMode, Watch: p.desktop.Watch(),
 		Clipboard: p.clipboard.Carry,
 		Ceiling:   p.CeilingNotice(), Expiry: p.Expiry(), Held: p.CeilingRefuses, Denied: d.denied, ProjectPaused: pauseOf(p),
-		Audit: p.Audit.Add, Refuse: p.Audit.Refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owner.is, Kill: d.apps.killNow,
+		Audit: p.Audit.Add, Refuse: p.Audit.Refuse, Waits: tell.Tell, AgentStands: stands, Looks: onlyReads, Owner: d.owner.is, Kill: d.apps.killNow,
 		Record: d.records.record, First: events.Last(), Past: d.records.past,
 	})
 	if err != nil {

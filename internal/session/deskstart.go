@@ -27,6 +27,9 @@ type DeskRequest struct {
 	Owner   int    // a process with which it ends, 0 for none
 	Passing bool   // with Owner's end all that it keeps goes, but its audit log
 
+	// Notify has the person's desktop show when the agent in it waits or is done.
+	Notify bool
+
 	// Tasks answers programs inside that give tasks to others, see package taskhost; nil for a
 	// workspace that gives none.
 	Tasks func(ctx context.Context, call []byte) []byte

@@ -115,12 +115,12 @@ func (h *hostService) Commands() []string {
 // Status implements [hostexec.Host].
 func (h *hostService) Status(word string) *hostexec.Problem {
 	problem := h.speak("status: " + word)
-	select {
-	case <-h.ready:
-		if problem == nil {
+	if problem == nil && h.ready != nil {
+		select {
+		case <-h.ready:
 			h.desk.SetAgentState(word)
+		case <-h.ctx.Done():
 		}
-	case <-h.ctx.Done():
 	}
 	return problem
 }

@@ -46,7 +46,7 @@ behind walls then, where that branch is checked out, without hooks and as one st
 that carrel undo takes back there. The task's worktree and branch go, unless --keep.
 ` + cmdline.PlainStatus,
 		Example: `  carrel task merge fix-login
-  carrel task merge fix-login --check 'make test' --squash --message 'Fix the login test'
+  carrel task merge fix-login --check 'make test' --squash --message 'Fix it'
   carrel task merge fix-login --rebase --keep --yes`,
 		Args: cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,7 +74,7 @@ it, a and d say the same for the rest of the file, q stops and changes nothing. 
 it is taken, the task is merged as carrel task merge does it; else the pieces become one
 commit, and the task goes on with what is left.
 ` + cmdline.PlainStatus,
-		Example: "  carrel task review fix-login\n  carrel task review fix-login --check 'make test' --message 'Fix the login test'",
+		Example: "  carrel task review fix-login\n  carrel task review fix-login --check 'make test' --message 'Fix it'",
 		Args:    cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !show.IsTerminal(env.Out) || !isTerminal(os.Stdin) {

@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -21,10 +22,10 @@ const maxPromptFile = 1 << 20
 // newFlags are those of task new.
 type newFlags struct {
 	policyflags.Flags
-	request    taskop.NewRequest
-	profile    string
-	promptFile string
-	attach     bool
+	request        taskop.NewRequest
+	profile        string
+	promptFile     string
+	attach, orOpen bool
 }
 
 func newCommand(env *cmdenv.Env) *cobra.Command {
@@ -43,7 +44,7 @@ what the workspace may do.
 ` + cmdline.PlainStatus,
 		Example: `  carrel task new fix-login --agent claude --prompt 'Fix the login test.'
   carrel task new docs --agent codex --prompt-file docs.md --base main
-  carrel task new ui --include .env.local --include node_modules --publish 5173 --agent claude
+  carrel task new ui --include node_modules --publish 5173 --agent claude
   carrel task new quick -- claude -p '{prompt}' --prompt 'Say what this is.'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); len(args) == 0 || at != 1 && len(args) > 1 || at == 0 {
@@ -67,6 +68,7 @@ what the workspace may do.
 	own.StringArrayVar(&r.Include, "include", nil, "take over a file or directory that git does not have; patterns as *.local work")
 	own.BoolVar(&r.WithChanges, "with-changes", false, "take over what is in no commit here")
 	own.Bool("coordinator", false, "let its agent give tasks to others, merge what they do into its own branch, and drop them")
+	own.BoolVar(&f.orOpen, "or-open", false, "go on with the task where there is one of that name")
 	own.BoolVar(&f.attach, "attach", false, "sit down at its agent's terminal at once")
 	own.Lookup("json").Usage = "print the task as JSON"
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
@@ -96,6 +98,11 @@ func (f *newFlags) run(env *cmdenv.Env, cmd *cobra.Command, args []string) error
 		return err
 	}
 	made, err := t.New(cmd.Context(), &r)
+	if exists := (*api.Denial)(nil); f.orOpen && errors.As(err, &exists) && exists.Code == api.CodeExists {
+		if _, e := t.Status(cmd.Context(), r.Name); e == nil {
+			return openTask(cmd.Context(), env, r.Name, f.JSON)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -103,7 +110,7 @@ func (f *newFlags) run(env *cmdenv.Env, cmd *cobra.Command, args []string) error
 		return show.JSON(env.Out, made)
 	}
 	fmt.Fprintf(env.Out, "began %s on %s in %s\n", made.Name, made.Branch, show.OneLine(show.QuoteIf(string(made.Path))))
-	if f.attach && made.App != "" {
+	if f.attach && made.App != "" && show.IsTerminal(env.Out) && isTerminal(os.Stdin) {
 		return sitDown(cmd.Context(), env, made)
 	}
 	return nil
@@ -125,7 +132,7 @@ func readPrompt(env *cmdenv.Env, name string) (string, error) {
 }
 
 // ownFlags are those of task new that carrel start does not have, or that this command says itself.
-var ownFlags = []string{"agent", "purpose", "base", "prompt", "prompt-file", "include", "with-changes", "attach", "json",
+var ownFlags = []string{"agent", "purpose", "base", "prompt", "prompt-file", "include", "with-changes", "attach", "or-open", "json",
 	"help", "permissions"}
 
 // printTask shows one task in full.

@@ -30,6 +30,7 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
+	t.Parallel()
 	parent := "/var/lib" // not in /tmp, which is private inside
 	if os.Getuid() != 0 {
 		var err error

@@ -86,27 +86,32 @@ agent that had ended is started anew, without the prompt that it began with.
 		Example: "  carrel task open fix-login\n  cd $(carrel task open fix-login)",
 		Args:    cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := tasks(env)
-			if err != nil {
-				return err
-			}
-			_, one, err := t.Open(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			switch {
-			case asJSON:
-				return show.JSON(env.Out, one)
-			case one.App == "" || !show.IsTerminal(env.Out) || !isTerminal(os.Stdin):
-				fmt.Fprintln(env.Out, string(one.Path))
-				return nil
-			}
-			return sitDown(cmd.Context(), env, one)
+			return openTask(cmd.Context(), env, args[0], asJSON)
 		},
 		ValidArgsFunction: completeTask(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the task as JSON, and stay here")
 	return cmd
+}
+
+// openTask goes on with a task, at this terminal where it is one.
+func openTask(ctx context.Context, env *cmdenv.Env, name string, asJSON bool) error {
+	t, err := tasks(env)
+	if err != nil {
+		return err
+	}
+	_, one, err := t.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case asJSON:
+		return show.JSON(env.Out, one)
+	case one.App == "" || !show.IsTerminal(env.Out) || !isTerminal(os.Stdin):
+		fmt.Fprintln(env.Out, string(one.Path))
+		return nil
+	}
+	return sitDown(ctx, env, one)
 }
 
 func closeCommand(env *cmdenv.Env) *cobra.Command {

@@ -33,6 +33,7 @@ type Request struct {
 	// Tasks gives what answers programs inside that give tasks to others, for a workspace of a
 	// name in a directory; nil for a workspace that gives none.
 	Tasks  func(workspace, dir string) func(ctx context.Context, call []byte) []byte
+	Notify bool     // the person's desktop shows when the agent in it waits or is done
 	Detach bool     // the supervisor is no child of this process, which goes on
 	Words  []string // the same as words of the command line, for its supervisor
 }
@@ -161,7 +162,7 @@ func Serve(c *op.Caller, r *Request) error {
 		tell.Failed(err)
 		return err
 	}
-	desk := session.DeskRequest{Name: name, Purpose: r.Purpose, Owner: r.Owner, Passing: r.Passing}
+	desk := session.DeskRequest{Name: name, Purpose: r.Purpose, Owner: r.Owner, Passing: r.Passing, Notify: r.Notify}
 	if r.Tasks != nil {
 		desk.Tasks = r.Tasks(name, s.Location().Cwd)
 	}

@@ -200,12 +200,6 @@ func (rec *records) bounded(f *found, r *NewRequest) error {
 			maxChildren), Source: "built in",
 			Message: fmt.Sprintf("workspace %s has %d tasks already", rec.by.Workspace, n), Hint: "merge or drop one first"}
 	}
-	if r.Agent != "" && r.Agent != rec.by.Agent {
-		return &api.Denial{Code: api.CodeCeiling, Operation: "task new", Subject: r.Agent,
-			Rule: "a task gets what its coordinator has", Source: "built in",
-			Message: fmt.Sprintf("workspace %s is not for agent %s, and has not its login", rec.by.Workspace,
-				r.Agent), Hint: "leave --agent out, or give the same agent"}
-	}
 	if len(r.Include) > 0 || r.WithChanges || len(r.Words) > 0 {
 		return errors.New("a task that an agent asks for takes over no files and no flags")
 	}
@@ -214,6 +208,17 @@ func (rec *records) bounded(f *found, r *NewRequest) error {
 	}
 	f.Parent, r.Words = rec.by.Workspace, rec.by.Words
 	return nil
+}
+
+// mayStart refuses a coordinator's task an agent whose login the coordinator has not.
+func (by *Coordinator) mayStart(agent string) error {
+	if agent == "" || agent == by.Agent {
+		return nil
+	}
+	return &api.Denial{Code: api.CodeCeiling, Operation: "task new", Subject: agent,
+		Rule: "a task gets what its coordinator has", Source: "built in",
+		Message: fmt.Sprintf("workspace %s is not for agent %s, and has not its login", by.Workspace,
+			agent), Hint: "leave --agent out, or give the same agent"}
 }
 
 // ownBranch refuses a coordinator to merge into anything but the branch that it is on itself.

@@ -106,6 +106,11 @@ func (m *making) plan(ctx context.Context) error {
 	}
 	f.Tree = task.Tree{Repository: api.Text(where.Main), Common: api.Text(where.Common), Base: base, Into: into,
 		Path: api.Text(task.PathOf(t.dataHome(), f.key, where.Main, r.Name))}
+	if m.by != nil {
+		if err := m.by.mayStart(agentOf(r)); err != nil {
+			return err
+		}
+	}
 	if f.Workspace, err = m.workspaceName(); err != nil {
 		return err
 	}
@@ -129,15 +134,20 @@ func (m *making) workspaceName() (string, error) {
 		Hint:    "take another name, or remove the workspace: carrel revoke " + name}
 }
 
-// command decides what works on the task, and the words that start its workspace.
-func (f *found) command(r *NewRequest) error {
-	f.Agent = r.Agent
-	argv := slices.Clone(r.Argv)
-	if f.Agent == "" && len(argv) > 0 {
-		if a, ok := agents.ByCommand(filepath.Base(argv[0])); ok {
-			f.Agent = a.Name
+// agentOf is the agent that works on a task, "" for none: what is named, or what the command starts.
+func agentOf(r *NewRequest) string {
+	if r.Agent == "" && len(r.Argv) > 0 {
+		if a, ok := agents.ByCommand(filepath.Base(r.Argv[0])); ok {
+			return a.Name
 		}
 	}
+	return r.Agent
+}
+
+// command decides what works on the task, and the words that start its workspace.
+func (f *found) command(r *NewRequest) error {
+	f.Agent = agentOf(r)
+	argv := slices.Clone(r.Argv)
 	switch {
 	case len(argv) > 0:
 		placed := false
@@ -167,8 +177,14 @@ func (f *found) command(r *NewRequest) error {
 	}
 	f.Argv = texts(argv)
 	start := append([]string{"start"}, r.Words...)
+	if f.Agent == "" { // of a coordinator's own agent
+		start = slices.DeleteFunc(start, func(w string) bool { return strings.HasPrefix(w, "--no-prompts") })
+	}
 	if f.Agent != "" {
 		start = append(start, "--agent="+f.Agent)
+	}
+	if f.Parent == "" && len(f.Argv) > 0 { // else a person sits there, or the coordinator asks
+		start = append(start, "--notify")
 	}
 	purpose := r.Purpose
 	if purpose == "" {

@@ -122,9 +122,17 @@ func TestBounded(t *testing.T) {
 	tasks := &Tasks{&records{c: &op.Caller{}, store: task.OpenStore(t.TempDir()), by: &Coordinator{Workspace: "lead",
 		Agent: "claude", Words: []string{"--network=closed"}}}}
 	fresh := func() *found { return &found{&task.Task{Name: "x", Tree: task.Tree{Path: "/x"}}, "key"} }
-	for _, bad := range []NewRequest{{Agent: "codex"}, {Include: []string{".env"}}, {WithChanges: true}, {Words: []string{"--network=open"}}} {
+	for _, bad := range []NewRequest{{Include: []string{".env"}}, {WithChanges: true}, {Words: []string{"--network=open"}}} {
 		if err := tasks.bounded(fresh(), &bad); err == nil {
 			t.Errorf("%+v is let through", bad)
+		}
+	}
+	for agent, want := range map[*NewRequest]bool{
+		{Agent: "codex"}: false, {Argv: []string{"codex", "exec"}}: false, {Argv: []string{"/usr/bin/gemini"}}: false, {Agent: "claude"}: true,
+		{Argv: []string{"claude"}}: true, {Argv: []string{"make"}}: true, {}: true,
+	} {
+		if err := tasks.by.mayStart(agentOf(agent)); (err == nil) != want {
+			t.Errorf("%+v: %v", agent, err)
 		}
 	}
 	f, r := fresh(), &NewRequest{}
