@@ -56,13 +56,3 @@ type Diff struct {
 	dirs   []directory
 	bare   []bool // the tree is a git directory itself
 }
-
-// Conflicts are the changes whose paths others have changed since.
-func (d *Diff) Conflicts() (out []*Change) {
-	for _, c := range d.Changes {
-		if c.Conflict != "" {
-			out = append(out, c)
-		}
-	}
-	return out
-}

@@ -248,12 +248,16 @@ func (l *Layer) Remove() error {
 	return dirlist.RemoveTree(aside)
 }
 
-// Drop forgets what has no record that can be read.
+// Drop forgets what has no record that can be read, or ErrNone.
 func (s *Store) Drop(id string) error {
-	if !isID(id) {
+	l := &Layer{Meta: Meta{ID: id}, dir: filepath.Join(s.dir, id)}
+	if st, err := os.Lstat(l.dir); !isID(id) || err != nil || !st.IsDir() {
 		return ErrNone
 	}
-	return dirlist.RemoveTree(filepath.Join(s.dir, id))
+	if err := l.hold(); err != nil {
+		return err
+	}
+	return l.Remove()
 }
 
 // Bytes is what the upper directories take of the disk. It may be asked while a command runs.

@@ -67,6 +67,15 @@ func TestBrokenRecords(t *testing.T) {
 	if err != nil || len(all) != 1 || len(broken) != 5 {
 		t.Errorf("%d layers, %v, %v", len(all), broken, err)
 	}
+	l.ok(l.store.Drop("000001"), l.store.Drop("000002"))
+	if err := l.store.Drop(l.layer.ID); err == nil {
+		t.Error("a layer that is in use is dropped")
+	}
+	for _, id := range []string{"000001", "../000003", "other", ""} {
+		if err := l.store.Drop(id); !errors.Is(err, ErrNone) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
 }
 
 // TestBoundOfLayers: there are so many of a project, and what a removal has left goes.

@@ -205,8 +205,11 @@ func kindName(k review.Kind) string {
 // Drop forgets a layer.
 func (r *Reviews) Drop(id string) error {
 	l, err := r.open(id)
-	if err != nil {
-		return err
+	if err == nil {
+		return l.Remove()
 	}
-	return l.Remove()
+	if s, broken := r.store(); broken == nil && s.Drop(id) == nil {
+		return nil
+	}
+	return err
 }
