@@ -75,7 +75,7 @@ func TestHooksOfClaudeCode(t *testing.T) {
 	m := play()
 	r, calls := w.besideCarrel(claude...)
 	check(r, m)
-	if want := "step begin --label claude --event\nstep end --event\nstep begin --label claude --event\nstep end --event\nstep end --event\n"; calls != want {
+	if want := "step note --event\nstep begin --label claude --event\nstep end --event\nstep begin --label claude --event\nstep end --event\nstep end --event\n"; calls != want {
 		t.Errorf("calls: %q, want %q", calls, want)
 	}
 	if events := w.outsideSh("cat ~/events"); !strings.Contains(events, `"hook_event_name":"PostToolUseFailure"`) || !strings.Contains(events, `"tool_input":{"command":"echo first`) {

@@ -20,15 +20,20 @@ func TestHostProtocol(t *testing.T) {
 		w.hostCommands("- hx\nrpc_host: 127.0.0.1\n")
 		w.write(w.project+"/guest.py", workmuxGuest+program("hostproto/guest.py"))
 		out := w.sh("python3 guest.py", "--network", "local")
-		both := []string{`{"type": "Ok"}`, `{"data": "` + w.project + `\n", "type": "ExecOutput"}`, `{"data": "e\n", "type": "ExecError"}`, `{"code": 7, "type": "ExecExit"}`,
+		both := []string{`{"type": "Ok"}`, `{"data": "` + w.project + `\n", "type": "ExecOutput"}`,
+			`{"data": "e\n", "type": "ExecError"}`, `{"code": 7, "type": "ExecExit"}`,
 			`{"data": "\"rm\" is no host command\n", "type": "ExecError"}`, `{"code": 127, "type": "ExecExit"}`, "the link is kept for the person outside", `{"code": 4, "type": "ExecExit"}`,
-			"SpawnAgent comes with worktrees", "Merge comes with worktrees", "Close comes with worktrees", "is not read from inside"}
+			"is not read from inside"}
 		for _, want := range both {
 			if strings.Count(out, want) < 2 {
 				t.Errorf("not twice %q:\n%s", want, out)
 			}
 		}
-		for _, want := range []string{"Invalid token", `"code":"unauthorised"`, `"commands":["hx"]`, `"type":"Started","id":5`, `"type":"Exit","id":5,"code":0`} {
+		if n := strings.Count(out, "this workspace gives no tasks"); n < 6 {
+			t.Errorf("tasks are refused %d times:\n%s", n, out)
+		}
+		for _, want := range []string{"Invalid token", `"code":"unauthorised"`, `"commands":["hx"]`, `"type":"Started","id":5`,
+			`"type":"Exit","id":5,"code":0`} {
 			if !strings.Contains(out, want) {
 				t.Errorf("without %q:\n%s", want, out)
 			}
@@ -53,7 +58,8 @@ func TestHostProtocol(t *testing.T) {
 			t.Error("the protocol is spoken outside")
 		}
 		w.hostCommands("- hx\nrpc_host: 192.0.2.1\n")
-		if r := w.run("--network", "local", "--", "true"); r.code != 125 || !strings.Contains(r.err, "192.0.2.1 is not an address of this machine's own") {
+		if r := w.run("--network", "local", "--", "true"); r.code != 125 || !strings.Contains(r.err,
+			"192.0.2.1 is not an address of this machine's own") {
 			t.Errorf("elsewhere: %s", r)
 		}
 	})

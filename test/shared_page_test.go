@@ -238,7 +238,7 @@ func TestSharedProtocol(t *testing.T) {
 			done
 			say '{"token":"wrong"}' '{"type":"Heartbeat"}'; test $WM_SANDBOX_GUEST = 1 && echo guest`)
 		lines := strings.Split(strings.TrimSpace(got), "\n")
-		want := []string{`"Ok"`, `"Ok"`, `"Ok"`, "SpawnAgent comes with worktrees", "Merge comes with worktrees", `out\n`,
+		want := []string{`"Ok"`, `"Ok"`, `"Ok"`, "this workspace gives no tasks", "this workspace gives no tasks", `out\n`,
 			"Invalid token", "guest"}
 		if len(lines) != len(want) {
 			t.Fatalf("it said %s", got)

@@ -64,7 +64,8 @@ func checkPrompt(prompt string) error {
 	case strings.ContainsRune(prompt, 0):
 		return errors.New("the prompt has a zero byte, which no argument can hold")
 	case len(prompt) > maxPrompt:
-		return fmt.Errorf("the prompt has %d bytes, and no argument may have more than %d; put it in a file and ask for that", len(prompt), maxPrompt)
+		return fmt.Errorf("the prompt has %d bytes, and no argument may have more than %d; put it in a file and ask for that",
+			len(prompt), maxPrompt)
 	}
 	return nil
 }

@@ -61,6 +61,8 @@ type Command struct {
 
 	Kept   bool `json:"kept,omitempty"`   // exec: no descriptors; its output is kept as a launched app's is, and comes as replies, too
 	Joined bool `json:"joined,omitempty"` // launch, exec with Kept: both streams are one, stdout
+
+	Label string `json:"label,omitempty"` // what its step of the history is called; "" is the command line
 }
 
 // Kinds of apps.

@@ -32,7 +32,6 @@ type Task struct {
 	Head      string    `json:"head,omitempty"` // the commit that it is at
 	Commits   int       `json:"commits"`        // that Into does not have
 	Path      Text      `json:"path"`           // of its worktree
-	Others    []Text    `json:"others,omitempty"`
 	Workspace string    `json:"workspace"`
 	Agent     string    `json:"agent,omitempty"`
 	App       string    `json:"app,omitempty"` // the terminal that the agent works in

@@ -15,7 +15,6 @@ import (
 	"carrel/internal/cli/historycmd"
 	"carrel/internal/cli/namedcmd"
 	"carrel/internal/cli/runcmd"
-	"carrel/internal/cli/taskcmd"
 
 	"github.com/spf13/cobra"
 )
@@ -33,7 +32,7 @@ agent mcp stdio container install-dev lima vm doctor projects purge version`)
 func commands(env *cmdenv.Env, name string) []*cobra.Command {
 	table := slices.Concat(
 		runcmd.Commands(), namedcmd.Commands(), historycmd.Commands(), decisioncmd.Commands(),
-		desktopcmd.Commands(), configcmd.Commands(), agentcmd.Commands(), doctorcmd.Commands(), taskcmd.Commands(),
+		desktopcmd.Commands(), configcmd.Commands(), agentcmd.Commands(), doctorcmd.Commands(),
 	)
 	for _, c := range table {
 		if c.Name == name {

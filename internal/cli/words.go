@@ -44,7 +44,40 @@ func usualWords(args []string) []string {
 	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v") {
 		return []string{"version"}
 	}
+	if words := taskWords(args); words != nil {
+		return words
+	}
 	return args
+}
+
+// taskWords are `carrel claude --task NAME ...` and its like as words of carrel task new: flags of ours
+// stand before a --, and the agent's own words behind it. nil is for all others.
+func taskWords(args []string) []string {
+	if len(args) < 2 {
+		return nil
+	}
+	agent, ok := agents.ByCommand(args[0])
+	if !ok {
+		return nil
+	}
+	name, rest := "", args[2:]
+	switch value, joined := strings.CutPrefix(args[1], "--task="); {
+	case joined:
+		name = value
+	case args[1] == "--task" && len(rest) > 0:
+		name, rest = rest[0], rest[1:]
+	default:
+		return nil
+	}
+	words := []string{"task", "new", name, "--or-open", "--attach", "--agent=" + agent.Name}
+	if len(rest) > 0 && rest[0] != "--" && !slices.Contains(rest, "--") { // all of them are ours
+		return append(words, rest...)
+	}
+	at := slices.Index(rest, "--")
+	if at < 0 || at == len(rest)-1 {
+		return append(words, slices.DeleteFunc(slices.Clone(rest), func(w string) bool { return w == "--" })...)
+	}
+	return slices.Concat(words, rest[:at], []string{"--", agent.Program(args[0])}, rest[at+1:])
 }
 
 // Words of cobra's own, which has no command of that name until it runs.

@@ -34,3 +34,20 @@ func TestCommandsAreOperations(t *testing.T) {
 		t.Errorf("operations have commands that are not there: %q", named)
 	}
 }
+
+// TestTaskWords: an agent's name with --task is a task for it; all other words are as they were.
+func TestTaskWords(t *testing.T) {
+	for line, want := range map[string]string{
+		"claude --task fix":                         "task new fix --or-open --attach --agent=claude",
+		"claude --task=fix":                         "task new fix --or-open --attach --agent=claude",
+		"claude --task fix --network closed":        "task new fix --or-open --attach --agent=claude --network closed",
+		"claude --task fix --":                      "task new fix --or-open --attach --agent=claude",
+		"codex --task fix --base main -- exec x -y": "task new fix --or-open --attach --agent=codex --base main -- codex exec x -y",
+		"claude --task fix -- -p x -- y":            "task new fix --or-open --attach --agent=claude -- claude -p x -- y",
+		"claude --task":                             "", "claude": "", "claude -p x --task fix": "", "run --task fix": "", "task new fix": "", "claude --tasks fix": "",
+	} {
+		if got := strings.Join(taskWords(strings.Fields(line)), " "); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}

@@ -32,7 +32,8 @@ func TestInstallJSON(t *testing.T) {
 		return "\"" + name + "\": [\n" + indent + "  " + group(indent+"  ", verb) + "\n" + indent + "]"
 	}
 	rest := func(indent string) string {
-		return event(indent, "PostToolUse", verbEnd) + ",\n" + indent + event(indent, "PostToolUseFailure", verbEnd) + ",\n" + indent + event(indent, "Stop", verbEnd)
+		return event(indent, "PostToolUse", verbEnd) + ",\n" + indent + event(indent, "PostToolUseFailure", verbEnd) + ",\n" + indent + event(indent, "Stop", verbEnd) + ",\n" +
+			indent + event(indent, "UserPromptSubmit", verbNote) + ",\n" + indent + event(indent, "Notification", verbNote)
 	}
 	all := func(indent string) string {
 		return event(indent, "PreToolUse", verbBegin) + ",\n" + indent + rest(indent)

@@ -140,7 +140,7 @@ func TestPartly(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	p.must(p.do(Install, "claude"))
-	if got := p.read(path); strings.Count(got, program+" step ") != 4 || p.state("claude") != Installed {
+	if got := p.read(path); strings.Count(got, program+" step ") != 6 || p.state("claude") != Installed {
 		t.Errorf("got %s", got)
 	}
 }

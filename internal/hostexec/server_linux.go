@@ -61,10 +61,11 @@ type Host interface {
 	Commands() []string
 	// Start starts a command; ctx ends when nobody waits for it any more.
 	Start(ctx context.Context, c Call) (Process, *Problem)
-	// Status and Title tell the person; Do answers what has no other method.
+	// Status and Title tell the person; Do carries out a request about a task, and answers what
+	// has no other method. It may take long.
 	Status(word string) *Problem
 	Title(text string) *Problem
-	Do(what string) *Problem
+	Do(ctx context.Context, what string, of Task) *Problem
 }
 
 // Server answers on listeners.

@@ -43,7 +43,7 @@ func (h *shell) say(s string) *Problem {
 
 func (h *shell) Status(s string) *Problem { return h.say("status " + s) }
 func (h *shell) Title(s string) *Problem  { return h.say("title " + s) }
-func (h *shell) Do(what string) *Problem {
+func (h *shell) Do(_ context.Context, what string, _ Task) *Problem {
 	return &Problem{Code: CodeUnsupported, Message: what + " comes with worktrees"}
 }
 

@@ -120,7 +120,8 @@ func (s *session) take(r *Request) {
 	case TypeSignal:
 		sig := unix.SignalNum("SIG" + strings.TrimPrefix(r.Signal, "SIG"))
 		if sig == 0 {
-			s.fail(r.ID, &Problem{Code: CodeRequest, Operation: TypeSignal, Subject: r.Signal, Message: "there is no such signal", Hint: "INT, TERM, HUP, QUIT, KILL, USR1, USR2, TSTP, CONT, ..."})
+			s.fail(r.ID, &Problem{Code: CodeRequest, Operation: TypeSignal, Subject: r.Signal, Message: "there is no such signal",
+				Hint: "INT, TERM, HUP, QUIT, KILL, USR1, USR2, TSTP, CONT, ..."})
 			return
 		}
 		s.toCall(r, func(p Process) { p.Signal(sig) })
@@ -141,11 +142,28 @@ func (s *session) take(r *Request) {
 	case TypeSetTitle:
 		s.answer(r.ID, host.Title(r.Title))
 	case TypeSpawnAgent, TypeMerge, TypeClose, TypeClipboard:
-		s.answer(r.ID, host.Do(r.Type))
+		s.aside(r, host)
 	default:
-		s.fail(r.ID, &Problem{Code: CodeRequest, Subject: r.Type, Message: "there is no such request", Hint: "docs/host-protocol.md has all messages"})
+		s.fail(r.ID, &Problem{Code: CodeRequest, Subject: r.Type, Message: "there is no such request",
+			Hint: "docs/host-protocol.md has all messages"})
 	}
 }
+
+// aside answers a request about a task when it has been carried out; others are answered meanwhile. It
+// ends with the connection.
+func (s *session) aside(r *Request, host Host) {
+	if !s.server.spend(taskCost) {
+		s.fail(r.ID, &Problem{Code: CodeBusy, Operation: r.Type, Message: "this is too much at once"})
+		return
+	}
+	s.busy.Go(func() {
+		defer s.server.spend(-taskCost)
+		s.answer(r.ID, host.Do(s.ctx, r.Type, r.Task))
+	})
+}
+
+// taskCost is what a request about a task counts as, in bytes: some may be under way at once.
+const taskCost = 1 << 20
 
 // find gives the command that a request speaks of. One that has just ended is not told:
 // its Exit says so.
@@ -301,7 +319,8 @@ func (s *session) exec(r *Request) {
 		s.mu.Lock()
 		delete(s.calls, r.ID)
 		s.mu.Unlock()
-		s.fail(r.ID, &Problem{Code: CodeBusy, Operation: TypeExec, Subject: r.Command, Message: "all that is being carried out takes too much memory already", Hint: "try again when something has ended"})
+		s.fail(r.ID, &Problem{Code: CodeBusy, Operation: TypeExec, Subject: r.Command,
+			Message: "all that is being carried out takes too much memory already", Hint: "try again when something has ended"})
 		return
 	}
 	s.busy.Go(func() {

@@ -144,6 +144,27 @@ type Request struct {
 
 	Status string `json:"status,omitempty"` // SetStatus
 	Title  string `json:"title,omitempty"`
+
+	Task
+}
+
+// Task is what SpawnAgent, Merge and Close say of a task. What a guest of workmux may say beside it
+// changes nothing here: hooks never run, and nothing is merged that is in no commit.
+type Task struct {
+	Prompt string `json:"prompt,omitempty"`      // SpawnAgent
+	Branch string `json:"branch_name,omitempty"` // SpawnAgent; "" for one that the prompt suggests
+	Name   string `json:"name,omitempty"`        // Merge, Close
+	Into   string `json:"into,omitempty"`        // Merge
+	Rebase bool   `json:"rebase,omitempty"`
+	Squash bool   `json:"squash,omitempty"`
+	Keep   bool   `json:"keep,omitempty"`
+
+	Background    bool `json:"background,omitempty"`
+	Uncommitted   bool `json:"ignore_uncommitted,omitempty"`
+	Cleanup       bool `json:"cleanup,omitempty"`
+	NoVerify      bool `json:"no_verify,omitempty"`
+	NoHooks       bool `json:"no_hooks,omitempty"`
+	Notifications bool `json:"notification,omitempty"`
 }
 
 // Reply is one line to a client.

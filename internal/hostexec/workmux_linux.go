@@ -25,6 +25,7 @@ type workmuxRequest struct {
 	Command string
 	Args    []string
 	Mime    string
+	Task
 }
 
 // workmuxReply is a line to such a guest. Which fields there are depends on the type.
@@ -79,7 +80,11 @@ func (s *Server) workmux(conn net.Conn, in *bufio.Reader, token string) {
 		case TypeSetTitle:
 			problem = s.Host.Title(r.Title)
 		case TypeSpawnAgent, TypeMerge, TypeClose, TypeClipboard:
-			problem = s.Host.Do(r.Type)
+			ctx, cancel := context.WithCancel(context.Background())
+			stop := watchHangup(conn, in, cancel)
+			problem = s.Host.Do(ctx, r.Type, r.Task)
+			stop()
+			cancel()
 		case TypeExec:
 			if s.workmuxExec(conn, in, out, &r) != nil {
 				return

@@ -29,11 +29,14 @@ func TestWorkmux(t *testing.T) {
 		{`{"type":"SetStatus","status":"Waiting"}`, []string{`{"type":"Ok"}`}},
 		{`{"type":"SetStatus","status":"tired"}`, []string{`{"type":"Error","message":"Unknown status: tired"}`}},
 		{`{"type":"SetTitle","title":"x","more":1}`, []string{`{"type":"Ok"}`}},
-		{`{"type":"SpawnAgent","prompt":"do stuff","branch_name":null,"background":null}`, []string{`{"type":"Error","message":"SpawnAgent comes with worktrees"}`}},
+		{`{"type":"SpawnAgent","prompt":"do stuff","branch_name":null,"background":null}`,
+			[]string{`{"type":"Error","message":"SpawnAgent comes with worktrees"}`}},
 		{`{"type":"Exec","command":"sh","args":["-c","cat; printf 'h\\303'; sleep 0.1; printf '\\244\\377'; sleep 0.1; exit 42"]}`,
 			[]string{`{"type":"ExecOutput","data":"h"}`, `{"type":"ExecOutput","data":"ä` + "\ufffd" + `"}`, `{"type":"ExecExit","code":42}`}},
-		{`{"type":"Exec","command":"sh","args":["-c","echo e >&2; kill -TERM $$"]}`, []string{`{"type":"ExecError","data":"e\n"}`, `{"type":"ExecExit","code":143}`}},
-		{`{"type":"Exec","command":"rm","args":["$(id)"]}`, []string{`{"type":"ExecError","data":"rm is no host command\n"}`, `{"type":"ExecExit","code":127}`}},
+		{`{"type":"Exec","command":"sh","args":["-c","echo e >&2; kill -TERM $$"]}`, []string{`{"type":"ExecError","data":"e\n"}`,
+			`{"type":"ExecExit","code":143}`}},
+		{`{"type":"Exec","command":"rm","args":["$(id)"]}`, []string{`{"type":"ExecError","data":"rm is no host command\n"}`,
+			`{"type":"ExecExit","code":127}`}},
 	} {
 		k.send(c.line)
 		for _, want := range c.want {
@@ -118,12 +121,14 @@ func TestPropertyAsk(t *testing.T) {
 		if rapid.Bool().Draw(t, "tty") {
 			size = &Size{rapid.Uint16().Draw(t, "rows"), rapid.Uint16().Draw(t, "columns")}
 		}
-		lines := strings.SplitAfter(string(Ask("7", "sh", args, cwd, []string{"A=\xff=", "B", "=x", "\xff=y", "A=2", "C=\n"}, StdioPassed, size)), "\n")
+		lines := strings.SplitAfter(string(Ask("7", "sh", args, cwd, []string{"A=\xff=", "B", "=x", "\xff=y", "A=2", "C=\n"},
+			StdioPassed, size)), "\n")
 		if len(lines) != 3 || lines[0] != hello+"\n" {
 			t.Fatalf("%q", lines)
 		}
 		r, err := decode([]byte(lines[1]))
-		if err != nil || r.ID != "7" || r.Command != "sh" || string(r.Cwd) != cwd || len(r.Args) != len(args) || r.Stdio != StdioPassed || len(r.Env) != 2 || r.Env["A"] != "\xff=" || r.Env["C"] != "\n" {
+		if err != nil || r.ID != "7" || r.Command != "sh" || string(r.Cwd) != cwd || len(r.Args) != len(args) ||
+			r.Stdio != StdioPassed || len(r.Env) != 2 || r.Env["A"] != "\xff=" || r.Env["C"] != "\n" {
 			t.Fatalf("%+v %v", r, err)
 		}
 		for i := range args {

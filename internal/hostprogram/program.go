@@ -44,7 +44,8 @@ type Program struct {
 // passed are the variables that helpers get: where they keep things, and how they
 // reach the person's keyring. None that names a program, a key or a configuration that
 // git would take from a project.
-var passed = []string{"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
+var passed = []string{"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME",
+	"XDG_STATE_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
 
 // Find looks for a helper in the system's directories: a PATH may have been written by anybody.
 // also names variables that this one gets beside the usual ones.
@@ -54,7 +55,8 @@ func Find(name string, getenv func(string) string, also ...string) (*Program, er
 		if st, err := os.Stat(at); err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
 			continue
 		}
-		p := &Program{Path: at, Env: []string{"PATH=" + strings.Join(dirs, ":"), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never", "GH_PROMPT_DISABLED=1"}}
+		p := &Program{Path: at, Env: []string{"PATH=" + strings.Join(dirs, ":"), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=",
+			"SSH_ASKPASS=", "GCM_INTERACTIVE=never", "GH_PROMPT_DISABLED=1"}}
 		for _, v := range append(slices.Clone(passed), also...) {
 			if text := getenv(v); text != "" {
 				p.Env = append(p.Env, v+"="+text)

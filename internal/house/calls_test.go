@@ -54,7 +54,7 @@ var calls = []call{
 		"internal/sound/host.go":                  "the host's players: absolute paths, an environment of their own",
 		"internal/cli/containercmd/installdev.go": "go, by an absolute path, as its user would start it in the source tree",
 		"internal/container/exec.go":              "podman and docker on the host: absolute paths, an environment of their own",
-		"internal/keys/program.go":                "git, gh and gpg on the host: absolute paths, an environment of their own",
+		"internal/hostprogram/program.go":         "git, gh and gpg on the host: absolute paths, an environment of their own",
 		"internal/fileops/ripgrep.go":             "ripgrep, inside the walls: an absolute path, an environment of its own",
 		"sandbox/sandbox.go":                      "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
 		"bench/run.go":                            "measures programs found at fixed places",
@@ -145,7 +145,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 
 // importers are the rooms that may import a package at all.
 var importers = map[string]map[string]string{
-	"os/exec":   {"internal/session": "the link opener on the host", "internal/machine": "how the command of limactl ended", "internal/machine/linuxcarrel": "how the call ended", "internal/cli/limacmd": "how the command of limactl ended", "internal/fileops": "ripgrep, inside", "internal/lima": "limactl on the host", "internal/qemu": "QEMU on the host", "internal/container": "podman and docker on the host", "internal/cli/containercmd": "go builds this program", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
+	"os/exec":   {"internal/session": "the link opener on the host", "internal/machine": "how the command of limactl ended", "internal/machine/linuxcarrel": "how the call ended", "internal/cli/limacmd": "how the command of limactl ended", "internal/fileops": "ripgrep, inside", "internal/lima": "limactl on the host", "internal/qemu": "QEMU on the host", "internal/container": "podman and docker on the host", "internal/cli/containercmd": "go builds this program", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/hostprogram": "git, gh and gpg on the host", "internal/task": "how a call of git ended", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "internal/mcpserver": "MCP over HTTP, on a socket or loopback", "test/fakemodel": "a scripted model server for the end-to-end tests"},
 	"unsafe":    {"internal/qemu": "the structures of KVM, to see whether it runs on the processor", "internal/stdio": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "the requests of a listener", "internal/seccomp/install": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/broker/ownfs": "a thread that is none of the runtime's", "internal/history/store": "counters in mapped memory that all writers share", "internal/history/disk": "a system call without a wrapper", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},
@@ -156,6 +156,7 @@ var importers = map[string]map[string]string{
 		"internal/guestagent": "the user for commands in a machine has a home and a name there"},
 	"math/rand": {},
 	"embed": {
+		"internal/op/taskop":    "a script of the shell that runs inside",
 		"internal/hostview":     "the table of secret places is a data file",
 		"internal/hooks":        "a plugin of OpenCode is a program of JavaScript",
 		"internal/secrets":      "the table of the names of secret files is one",
@@ -210,7 +211,8 @@ func TestProgramsAreAbsolute(t *testing.T) {
 
 // early are the files with work before main.
 var early = map[string]string{
-	"internal/quickexec/first/first.go": "an exec in a workspace, before the rest is initialised; only cmd/carrel imports it",
+	"internal/sandbox/stage/main_linux.go": "keeps the stage on the thread that main began on, which only works before main",
+	"internal/quickexec/first/first.go":    "an exec in a workspace, before the rest is initialised; only cmd/carrel imports it",
 }
 
 // TestNoHiddenState holds habit 3: no work before main, no way out but errors.

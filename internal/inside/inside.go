@@ -9,6 +9,7 @@
 package inside
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,7 +47,15 @@ const (
 
 	OpCredential = "credential" // user and password, for git: its description follows the request, the answer the reply
 	OpToken      = "token"      // of a host, for gh: it follows the reply
-	OpSign       = "sign"       // a commit or tag, by gpg: it follows the request, the signature the reply
+	OpTask       = "task"       // something about tasks for others; it follows the request, the answer the reply
+
+	OpSign = "sign" // a commit or tag, by gpg: it follows the request, the signature the reply
+)
+
+// Bounds of what is asked about tasks, and of the answer, in bytes.
+const (
+	MaxTask       = 256 << 10
+	maxTaskAnswer = 16 << 20
 )
 
 // Exit statuses of the link helpers, as xdg-open(1) has them.
@@ -173,6 +182,43 @@ type Mark struct {
 // Step marks the beginning or the end of a step of the history, or says how the agent stands: op
 // is one of OpStepBegin, OpStepEnd and OpStepNote.
 func Step(op string, m Mark) error { return tell(Request{Operation: op, Step: m}) }
+
+// Task asks outside about tasks for other agents, and gives the answer: both are JSON, which
+// package taskop knows. It waits as long as it takes.
+func Task(call []byte) ([]byte, error) {
+	if len(call) > MaxTask {
+		return nil, fmt.Errorf("the request has %d bytes, at most %d are taken", len(call), MaxTask)
+	}
+	conn, err := net.Dial("unix", Socket)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	line, err := json.Marshal(Request{Operation: OpTask, Size: int64(len(call))})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(append(append(line, '\n'), call...)); err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(conn)
+	line, err = in.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the workspace has ended, or hung up: %w", err)
+	}
+	var reply Reply
+	switch err := json.Unmarshal(line, &reply); {
+	case err != nil:
+		return nil, err
+	case !reply.OK:
+		return nil, errors.New(reply.Message)
+	case reply.Size < 0 || reply.Size > maxTaskAnswer:
+		return nil, fmt.Errorf("the answer has %d bytes", reply.Size)
+	}
+	answer := make([]byte, reply.Size)
+	_, err = io.ReadFull(in, answer)
+	return answer, err
+}
 
 // Stop ends the workspace that this process is in, which is one that stays.
 func Stop() error { return tell(Request{Operation: OpStop}) }

@@ -33,6 +33,7 @@ type Notifier struct {
 	last    time.Time // when something was sent
 	waiting int       // since then
 	newest  api.Approval
+	stands  string // what there is to tell of its agent, "" for nothing
 	closed  bool
 	timer   *time.Timer
 	busy    sync.WaitGroup
@@ -76,11 +77,34 @@ func (n *Notifier) Tell(a api.Approval) {
 	}
 	n.waiting++
 	n.newest = a
-	if n.timer != nil {
+	n.plan()
+}
+
+// plan has what there is to tell sent; the lock is held.
+func (n *Notifier) plan() {
+	if n.timer == nil {
+		n.timer = time.AfterFunc(max(0, n.pause-time.Since(n.last)), n.due)
+		n.busy.Add(1)
+	}
+}
+
+// stands are the states of an agent that a person is told.
+var stands = map[string]string{api.TaskWaiting: "waits for you", api.TaskDone: "is done"}
+
+// Stands tells how the agent of the workspace stands, where a person would want to know. One that
+// goes on before it is told is not told of. It waits for nothing.
+func (n *Notifier) Stands(state string) {
+	if n == nil {
 		return
 	}
-	n.timer = time.AfterFunc(max(0, n.pause-time.Since(n.last)), n.due)
-	n.busy.Add(1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	if n.stands = stands[state]; n.stands != "" {
+		n.plan()
+	}
 }
 
 // Close lets nothing more be sent, and breaks off what is on its way.
@@ -102,8 +126,13 @@ func (n *Notifier) Close() {
 func (n *Notifier) due() {
 	defer n.busy.Done()
 	n.mu.Lock()
+	if n.waiting == 0 && n.stands == "" {
+		n.timer = nil
+		n.mu.Unlock()
+		return
+	}
 	summary, body := n.text()
-	n.waiting, n.last, n.timer = 0, time.Now(), nil
+	n.waiting, n.stands, n.last, n.timer = 0, "", time.Now(), nil
 	n.mu.Unlock()
 	ctx, cancel := context.WithTimeout(n.ended, sendTime)
 	defer cancel()
@@ -112,6 +141,9 @@ func (n *Notifier) due() {
 
 // text is what is shown; the lock is held.
 func (n *Notifier) text() (summary, body string) {
+	if n.waiting == 0 {
+		return plain("carrel: "+n.name+" "+n.stands, maxSummary), markup(plain("carrel task diff "+n.name+", carrel attach "+n.name, maxBody))
+	}
 	summary = "carrel: " + n.name + " waits for you"
 	if n.waiting > 1 {
 		return plain(summary, maxSummary), fmt.Sprintf("%d operations wait. carrel approvals lists them.", n.waiting)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -198,5 +199,40 @@ func TestAddress(t *testing.T) {
 		if string(b) != want || (err == nil) != (want != "") {
 			t.Errorf("%.60q: %q, %v", env, string(b), err)
 		}
+	}
+}
+
+// TestStands: an agent that waits or is done is told of, one that went on meanwhile is not, and
+// what waits for an approval comes first.
+func TestStands(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	n := &Notifier{name: "fix", pause: 200 * time.Millisecond, send: func(_ context.Context, summary, body string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, summary)
+		return nil
+	}}
+	n.ended, n.end = context.WithCancel(t.Context())
+	count := func() int { mu.Lock(); defer mu.Unlock(); return len(told) }
+	wait := func(most int) {
+		for began := time.Now(); count() < most && time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
+		}
+	}
+	n.Stands(api.TaskWorking)
+	n.Stands(api.TaskDone)
+	wait(1)
+	n.Stands(api.TaskWaiting) // within the pause: taken back before it is told
+	n.Stands(api.TaskWorking)
+	time.Sleep(2 * n.pause)
+	n.Stands(api.TaskDone)
+	n.Tell(api.Approval{ID: "1", Operation: "connect"})
+	wait(2)
+	n.Stands(api.TaskWaiting)
+	wait(3)
+	n.Close()
+	n.Stands(api.TaskDone)
+	if want := []string{"carrel: fix is done", "carrel: fix waits for you", "carrel: fix waits for you"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }

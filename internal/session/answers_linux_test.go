@@ -19,6 +19,7 @@ import (
 	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
+	"carrel/internal/protectednames"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 )
@@ -197,7 +198,7 @@ func TestChangesAreCounted(t *testing.T) {
 	write("/old")
 	time.Sleep(60 * time.Millisecond) // longer than the grain of change times
 	start := time.Now()
-	if c := changedSince(dir, start); c.Files != 0 || !c.Complete || c.Risky != nil {
+	if c := protectednames.ChangedSince(dir, start); c.Files != 0 || !c.Complete || c.Risky != nil {
 		t.Errorf("nothing was done: %+v", c)
 	}
 	for _, at := range []string{"/new", "/sub/new", "/.git/index", "/.git/objects/a", "/.git/hooks/pre-commit", "/.envrc"} {
@@ -207,7 +208,7 @@ func TestChangesAreCounted(t *testing.T) {
 	if err := os.Chtimes(dir+"/new", back, back); err != nil { // which is no change time
 		t.Fatal(err)
 	}
-	c := changedSince(dir, start)
+	c := protectednames.ChangedSince(dir, start)
 	slices.Sort(c.Risky)
 	if c.Files != 4 || !slices.Equal(c.Risky, []string{".envrc", ".git/hooks/pre-commit"}) {
 		t.Errorf("%+v", c)

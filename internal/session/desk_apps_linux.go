@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -96,7 +97,7 @@ func (t *appTable) start(s started) (*app, int, error) {
 	}
 	t.all = append(t.all, a)
 	t.mu.Unlock()
-	a.job = t.recorder.StartApp(a.info.ID, a.label, argv, strings.Join(s.cmd.Argv, " "), s.kind == api.AppSetup || s.kind == api.AppExec && !s.cmd.Terminal && !t.decided.IsAgent(s.cmd.Argv))
+	a.job = t.recorder.StartApp(a.info.ID, a.label, argv, cmp.Or(s.cmd.Label, strings.Join(s.cmd.Argv, " ")), s.kind == api.AppSetup || s.kind == api.AppExec && !s.cmd.Terminal && !t.decided.IsAgent(s.cmd.Argv))
 	if a.helper != nil && a.helper.ask(argv, s.stdio) == nil {
 		a.id = a.helper.id
 	} else {

@@ -18,6 +18,7 @@ import (
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
+	"carrel/internal/taskhost"
 )
 
 // desk is a workspace that stays: one set of walls, one broker, one network, and apps
@@ -212,6 +213,10 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		<-d.over
 		tell.Close()
 	})
+	stands := tell.Stands
+	if !d.req.Notify {
+		stands = nil
+	}
 	p.desktop.SetMode(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
 		ID: d.result.Workspace, Name: d.req.Name, Project: p.Place.Project, Argv: p.Request.Argv, Persona: string(p.Policy.Persona),
@@ -221,7 +226,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Desk: d, Control: control, Keep: d.place.KeepControl, Controlled: p.desktop.SetMode, Watch: p.desktop.Watch(),
 		Clipboard: p.clipboard.Carry,
 		Ceiling:   p.CeilingNotice(), Expiry: p.Expiry(), Held: p.CeilingRefuses, Denied: d.denied, ProjectPaused: pauseOf(p),
-		Audit: p.Audit.Add, Refuse: p.Audit.Refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owner.is, Kill: d.apps.killNow,
+		Audit: p.Audit.Add, Refuse: p.Audit.Refuse, Waits: tell.Tell, AgentStands: stands, Looks: onlyReads, Owner: d.owner.is, Kill: d.apps.killNow,
 		Record: d.records.record, First: events.Last(), Past: d.records.past,
 	})
 	if err != nil {
@@ -246,7 +251,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 			d.busy.Go(d.history.keepLimits)
 		}
 	}
-	up.inside = &insideServer{callback: callbackOf(p, up), openerWritable: p.OpenerWritable, record: p.recorder(d.result), mark: up.broker.mark, server: d.server, desk: d, clipboard: p.clipboard, keyring: p.Keyring, expired: d.server.Expired}
+	up.inside = &insideServer{callback: callbackOf(p, up), openerWritable: p.OpenerWritable, record: p.recorder(d.result), mark: up.broker.mark, server: d.server, desk: d, tasks: taskhost.New(d.req.Tasks), clipboard: p.clipboard, keyring: p.Keyring, expired: d.server.Expired}
 	up.inside.opener, up.inside.openEnv = p.Opener()
 	up.inside.virtual = virtualCommands(p.Decision, d.req.Name, d.result, up.inside.record, d.server)
 	l, err := up.insideListener()

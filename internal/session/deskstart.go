@@ -1,6 +1,14 @@
 package session
 
-import "carrel/internal/config"
+import (
+	"context"
+
+	"carrel/internal/config"
+	"carrel/internal/protectednames"
+)
+
+// Changed lists what a run left in the project.
+type Changed = protectednames.Changed
 
 // DeskStart is how the supervisor of a workspace that stays is started.
 type DeskStart struct {
@@ -18,4 +26,11 @@ type DeskRequest struct {
 	Purpose string // what it is for, in a person's words
 	Owner   int    // a process with which it ends, 0 for none
 	Passing bool   // with Owner's end all that it keeps goes, but its audit log
+
+	// Notify has the person's desktop show when the agent in it waits or is done.
+	Notify bool
+
+	// Tasks answers programs inside that give tasks to others, see package taskhost; nil for a
+	// workspace that gives none.
+	Tasks func(ctx context.Context, call []byte) []byte
 }

@@ -20,6 +20,7 @@ import (
 	"carrel/internal/hostfacts"
 	"carrel/internal/named"
 	"carrel/internal/policy"
+	"carrel/internal/protectednames"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 )
@@ -46,12 +47,12 @@ func TestChangesOfRun(t *testing.T) {
 	if err := os.Chtimes(project+"/a", time.Unix(0, 0), time.Unix(0, 0)); err != nil {
 		t.Fatal(err)
 	}
-	c := changedSince(project, start)
+	c := protectednames.ChangedSince(project, start)
 	slices.Sort(c.Risky)
 	if c.Files != 4 || !c.Complete || !slices.Equal(c.Risky, []string{".envrc", ".git/hooks/pre-commit"}) {
 		t.Errorf("%+v", c)
 	}
-	if c := changedSince(project, time.Now().Add(time.Second)); c.Files != 0 || len(c.Risky) != 0 {
+	if c := protectednames.ChangedSince(project, time.Now().Add(time.Second)); c.Files != 0 || len(c.Risky) != 0 {
 		t.Errorf("later: %+v", c)
 	}
 }

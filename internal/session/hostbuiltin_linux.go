@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"carrel/internal/api"
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
 
@@ -80,4 +81,18 @@ func (h *hostService) builtIn(ctx context.Context, c hostexec.Call) (hostexec.Pr
 	tell(c.Stdio[1], out.String())
 	tell(c.Stdio[2], failed.String())
 	return b, nil
+}
+
+// Do implements [hostexec.Host].
+func (h *hostService) Do(ctx context.Context, what string, of hostexec.Task) *hostexec.Problem {
+	if what == hostexec.TypeClipboard {
+		return &hostexec.Problem{Code: hostexec.CodeUnsupported, Operation: what, Message: "the clipboard of the person's desktop is not read from inside",
+			Hint: "`carrel desktop clipboard send` puts it into the workspace's own, which wl-paste and xclip read"}
+	}
+	select {
+	case <-h.ready:
+		return h.inside.tasks.Workmux(ctx, what, of)
+	case <-h.ctx.Done():
+		return &hostexec.Problem{Code: api.CodeBusy, Operation: what, Message: "the workspace is ending"}
+	}
 }

@@ -115,12 +115,12 @@ func (h *hostService) Commands() []string {
 // Status implements [hostexec.Host].
 func (h *hostService) Status(word string) *hostexec.Problem {
 	problem := h.speak("status: " + word)
-	select {
-	case <-h.ready:
-		if problem == nil {
+	if problem == nil && h.ready != nil {
+		select {
+		case <-h.ready:
 			h.desk.SetAgentState(word)
+		case <-h.ctx.Done():
 		}
-	case <-h.ctx.Done():
 	}
 	return problem
 }
@@ -158,15 +158,6 @@ func (h *hostService) emit(kind, text string) {
 		h.desk.Emit(api.Event{Kind: kind, Text: text})
 	case <-h.ctx.Done():
 	}
-}
-
-// Do implements [hostexec.Host].
-func (h *hostService) Do(what string) *hostexec.Problem {
-	message, hint := what+" comes with worktrees, which this version does not have", ""
-	if what == hostexec.TypeClipboard {
-		message, hint = "the clipboard of the person's desktop is not read from inside", "`carrel desktop clipboard send` puts it into the workspace's own, which wl-paste and xclip read"
-	}
-	return &hostexec.Problem{Code: hostexec.CodeUnsupported, Operation: what, Message: message, Hint: hint}
 }
 
 // Start implements [hostexec.Host].

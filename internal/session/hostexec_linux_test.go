@@ -71,7 +71,8 @@ func TestStatusesOfPrograms(t *testing.T) {
 			t.Fatalf("status %d: %+v", i, problem)
 		}
 	}
-	if problem := h.Do(hostexec.TypeClipboard); problem == nil || !strings.Contains(problem.Message, "is not read from inside") ||
+	if problem := h.Do(t.Context(), hostexec.TypeClipboard, hostexec.Task{}); problem == nil ||
+		!strings.Contains(problem.Message, "is not read from inside") ||
 		problem.Code != hostexec.CodeUnsupported {
 		t.Errorf("%+v", problem)
 	}

@@ -22,12 +22,13 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/steps"
 	"carrel/internal/supervisor"
+	"carrel/internal/taskhost"
 )
 
 // Bounds on what programs inside can cost the supervisor.
 const (
 	insideDeadline   = 10 * time.Second
-	insideConcurrent = 16
+	insideConcurrent = 40  // of which package taskhost takes some for long
 	maxLinks         = 200 // kept per run
 	maxOpened        = 20  // opened outside per run
 	openInterval     = 2 * time.Second
@@ -51,6 +52,7 @@ type insideServer struct {
 
 	server    *supervisor.Server
 	desk      *desk // of a workspace that stays
+	tasks     *taskhost.Host
 	clipboard *clipboard.Clipboard
 	virtual   *virtual
 	keyring   *credentials.Keyring
@@ -174,6 +176,9 @@ func (s *insideServer) answer(conn net.Conn) {
 			return
 		case inside.OpCredential, inside.OpToken, inside.OpSign:
 			s.keyring.Answer(conn, in, from, req)
+			return
+		case inside.OpTask:
+			s.tasks.Answer(s.ctx, conn, in, from, req)
 			return
 		case inside.OpStepNote:
 			s.server.SetAgentState(req.Step.State)

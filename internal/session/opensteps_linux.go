@@ -5,8 +5,6 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/histories"
-	"carrel/internal/history"
-	"carrel/internal/history/journal"
 	"carrel/internal/steps"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +21,7 @@ func (s *Session) openSteps(id string, stage int) (*steps.Recorder, error) {
 	}
 	return steps.Open(steps.Options{
 		Dir: s.HistoryAt, Stage: stage, Roots: s.Plan.Roots, Bursts: s.Agent != nil || s.ForAgent || interactive(), Granted: !s.Plan.Landlock.Files,
-		Run:        journal.Begin{Kind: journal.StepRun, Run: id, Command: history.Argv(s.Request.Argv), Open: s.NoWalls()},
+		Run:        steps.RunOf(id, s.Request.Argv, s.NoWalls()),
 		Safeguards: s.Loaded.Settings.Safeguards, Scope: s.Place.Scope(nil), Ignore: ignore, Limits: histories.LimitsOf(s.Loaded), Total: s.TotalLimit(),
 		Records: s.RecordsAt(), Begun: s.NoteHistory, Used: s.NoteUse, Audit: s.Audit.Step(),
 		Interrupted: func(steps []uint64) { s.interrupted = append(s.interrupted, steps...) }, Note: s.Note,

@@ -23,6 +23,7 @@ import (
 	"carrel/internal/notices"
 	"carrel/internal/policy"
 	"carrel/internal/processes"
+	"carrel/internal/protectednames"
 	"carrel/internal/remask"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
@@ -420,7 +421,9 @@ func (s *Session) conclude(r *api.Result) {
 }
 
 // Changes looks for what the run left in the project.
-func (s *Session) Changes(r *api.Result) Changed { return changedSince(s.Place.Project, r.Started) }
+func (s *Session) Changes(r *api.Result) protectednames.Changed {
+	return protectednames.ChangedSince(s.Place.Project, r.Started)
+}
 
 func newID() string {
 	var b [4]byte

@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/decide"
+	"carrel/internal/protectednames"
 )
 
 // Session is nothing that could be started here.
@@ -21,7 +22,7 @@ func (s *Session) Start() (*api.Result, error) {
 }
 
 // Changes has nothing to look at here.
-func (s *Session) Changes(*api.Result) Changed { return Changed{} }
+func (s *Session) Changes(*api.Result) protectednames.Changed { return protectednames.Changed{} }
 
 // Lost says that nothing is kept here.
 func (s *Session) Lost() bool { return false }

@@ -28,6 +28,9 @@ const maxPaused = 64 << 10
 // ErrPaused means that a project is paused, and only a person ends that.
 var ErrPaused = errors.New("a project is paused")
 
+// ErrTasks means that there are tasks, whose worktrees lie elsewhere.
+var ErrTasks = errors.New("there are tasks, with worktrees of their own")
+
 // Pauses are the pauses of projects that a state directory keeps.
 type Pauses struct{ dir string }
 

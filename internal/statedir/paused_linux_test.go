@@ -60,7 +60,8 @@ func TestPauses(t *testing.T) {
 	}
 	// All that is known of it is its id, which ends it, too.
 	id := ProjectID(project)
-	if p := all.Of(id); p == nil || p.Project != id || !PausedWith(project+"/below", id) || PausedWith("/home/somebody", id) || all.Of(ProjectID("/home")) != nil {
+	if p := all.Of(id); p == nil || p.Project != id || !PausedWith(project+"/below", id) || PausedWith("/home/somebody", id) ||
+		all.Of(ProjectID("/home")) != nil {
 		t.Errorf("by its id: %+v", p)
 	}
 	if err := all.End(id); err != nil || all.Of(project) != nil {

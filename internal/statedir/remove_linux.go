@@ -93,6 +93,9 @@ func (s *Dir) RemoveAll() error {
 	if paused, err := s.Pauses().All(); err != nil || len(paused) > 0 {
 		return errors.Join(ErrPaused, err)
 	}
+	if tasks, err := filepath.Glob(filepath.Join(s.Root(), "tasks", "*", "*.json")); err != nil || len(tasks) > 0 {
+		return errors.Join(ErrTasks, err)
+	}
 	ids, err := s.projectIDs()
 	if err != nil {
 		return err

@@ -115,3 +115,9 @@ func (o *Options) closeUnfinished(store *history.Store) error {
 	}
 	return nil
 }
+
+// RunOf is how the steps of one command, or of one workspace that stays, begin: with its id and its
+// command line. open says that there are no walls.
+func RunOf(id string, argv []string, open bool) journal.Begin {
+	return journal.Begin{Kind: journal.StepRun, Run: id, Command: history.Argv(argv), Open: open}
+}

@@ -44,6 +44,9 @@ func (s *agentState) set(word string) bool {
 func (s *Server) SetAgentState(word string) {
 	if s != nil && slices.Contains(agentStates, word) && s.agent.set(word) {
 		s.Emit(api.Event{Kind: api.EventAgentState, Text: word})
+		if s.cfg.AgentStands != nil {
+			s.cfg.AgentStands(word)
+		}
 	}
 }
 

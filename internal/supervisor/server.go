@@ -85,6 +85,9 @@ type Config struct {
 	// ProjectPaused reads the pause of the project, nil for none; nil where there never is one.
 	// The error says that it cannot be read now.
 	ProjectPaused func() (*api.ProjectPause, error)
+	// AgentStands is told how the agent of the workspace stands, each time that it says another
+	// word; it must not wait. nil for nobody.
+	AgentStands func(state string)
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string
 }

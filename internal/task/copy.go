@@ -51,7 +51,8 @@ func Copy(from, to string, patterns []string) (n int, err error) {
 
 func matches(root *os.Root, pattern string) ([]string, error) {
 	clean := path.Clean(pattern)
-	if path.IsAbs(clean) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") || clean == ".git" || strings.HasPrefix(clean, ".git/") {
+	if path.IsAbs(clean) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") || clean == ".git" ||
+		strings.HasPrefix(clean, ".git/") {
 		return nil, fmt.Errorf("%q cannot be taken into a task: want a path in the working tree, relative to its top", pattern)
 	}
 	if _, err := root.Lstat(clean); err == nil {

@@ -1,7 +1,6 @@
-// Package task knows the tasks of a repository: pieces of work that each have a linked worktree
-// of git, a branch task/NAME and a workspace of their own, so that several agents work side by
-// side. A [Store] keeps one record for each, and a [Git] does what has to be done outside of
-// all walls.
+// Package task knows the tasks of a repository, on which several agents work side by side. Each
+// has a branch task/NAME, a linked worktree of git and a workspace of its own. A [Store] keeps
+// one record for each, and a [Git] does what has to be done outside of all walls.
 //
 // Outside, git is only asked for what names commits, branches and worktrees: it reads no file of
 // a working tree, so it runs no filter, no hook and no merge driver. A working tree is filled,

@@ -62,7 +62,8 @@ func (s *Store) Save(key string, t *Task) error {
 		return err
 	}
 	if len(text) > maxRecord {
-		return fmt.Errorf("task %s: its record has %d bytes, at most %d are kept\nhint: put the prompt into a file of the project", t.Name, len(text), maxRecord)
+		return fmt.Errorf("task %s: its record has %d bytes, at most %d are kept\nhint: put the prompt into a file of the project",
+			t.Name, len(text), maxRecord)
 	}
 	dir := filepath.Join(s.dir, key)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -108,7 +109,7 @@ func read(dir *os.File, name string) (*Task, error) {
 	}
 	t := new(Task)
 	err = strictjson.Decode(text[:n], t)
-	if err == nil && (t.Name != name || len(t.Trees) == 0 || CheckName(name) != nil) {
+	if err == nil && (t.Name != name || t.Tree.Path == "" || CheckName(name) != nil) {
 		err = errors.New("it is not this task's")
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ const BranchPrefix = "task/"
 // repository, too.
 const maxName = 40
 
-// Tree is a linked worktree of a task.
+// Tree is the linked worktree of a task.
 type Tree struct {
 	Repository api.Text `json:"repository"`     // its main working tree, or its git directory where that is bare
 	Common     api.Text `json:"common"`         // its git directory
@@ -27,7 +27,7 @@ type Tree struct {
 // Task is one piece of work.
 type Task struct {
 	Name      string     `json:"name"`
-	Trees     []Tree     `json:"trees"`     // the first is the workspace's project
+	Tree      Tree       `json:"tree"`      // the workspace's project
 	Workspace string     `json:"workspace"` // its name
 	Words     []api.Text `json:"words"`     // of the command line that starts the workspace
 	Agent     string     `json:"agent,omitempty"`
@@ -47,9 +47,11 @@ func CheckName(name string) error {
 	good := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
 	}
-	if name == "" || len(name) > maxName || strings.Trim(name[:1], "._-") == "" || strings.IndexFunc(name, func(r rune) bool { return !good(r) }) >= 0 ||
+	if name == "" || len(name) > maxName || strings.Trim(name[:1], "._-") == "" || strings.IndexFunc(name,
+		func(r rune) bool { return !good(r) }) >= 0 ||
 		strings.Contains(name, "..") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock") {
-		return fmt.Errorf("%.60q cannot be the name of a task: letters and digits, ._- inside, at most %d of them, no \"..\" and no \".lock\" at the end", name, maxName)
+		return fmt.Errorf("%.60q cannot be the name of a task: "+
+			"letters and digits, ._- inside, at most %d of them, no \"..\" and no \".lock\" at the end", name, maxName)
 	}
 	return nil
 }

@@ -94,6 +94,8 @@ func purge(env *cmdenv.Env, f *purgeFlags) error {
 	if f.all {
 		if err := s.RemoveAll(); errors.Is(err, statedir.ErrPaused) {
 			return fmt.Errorf("nothing was removed: %w\nhint: `carrel ps` names it, `carrel resume --project DIR` ends that", err)
+		} else if errors.Is(err, statedir.ErrTasks) {
+			return fmt.Errorf("nothing was removed: %w\nhint: `carrel task list --all` names them, `carrel task drop NAME` throws one away", err)
 		} else if err != nil {
 			return whoUses(env, "", err)
 		}

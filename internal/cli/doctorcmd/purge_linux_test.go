@@ -94,3 +94,23 @@ func TestAppArmorProfile(t *testing.T) {
 		"doctor --print-apparmor --fresh":         "--fresh",
 	})
 }
+
+// TestPurgeWithTasks: nothing is removed while there are tasks, whose worktrees would be left without a record.
+func TestPurgeWithTasks(t *testing.T) {
+	p := kept(t)
+	if err := os.MkdirAll(p.State+"/tasks/key", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	record := p.State + "/tasks/key/fix.json"
+	if err := os.WriteFile(record, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Run("purge --all -y").Fails(api.ExitOurs, "there are tasks", "carrel task list --all")
+	if tree := p.Tree(); !strings.Contains(tree, "fix.json") || !strings.Contains(tree, statedir.ProjectID(p.Project)) {
+		t.Error("something was removed")
+	}
+	if err := os.Remove(record); err != nil {
+		t.Fatal(err)
+	}
+	p.Run("purge --all -y").OK("removed " + p.State)
+}

@@ -7,11 +7,15 @@
 // inside, reaches a host through the proxy of the workspace around it.
 package namedcmd
 
-import "carrel/internal/cli/cmdenv"
+import (
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/taskcmd"
+)
 
-// Commands are the commands of this package.
+// Commands are the commands of this package, and those about tasks, which are workspaces with a
+// branch of their own.
 func Commands() []cmdenv.Command {
-	return []cmdenv.Command{
+	return append([]cmdenv.Command{
 		{Name: "start", Make: startCommand},
 		{Name: "list", Make: listCommand},
 		{Name: "status", Make: statusCommand},
@@ -31,5 +35,5 @@ func Commands() []cmdenv.Command {
 		{Name: "resume", Make: resumeCommand},
 		{Name: "stop", Make: stopCommand},
 		{Name: "connect", Make: connectCommand},
-	}
+	}, taskcmd.Commands()...)
 }

@@ -8,6 +8,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
+	"carrel/internal/cli/taskcmd"
 	"carrel/internal/cmdline"
 	"carrel/internal/decide"
 	"carrel/internal/named"
@@ -23,6 +24,7 @@ type startFlags struct {
 	policyflags.Flags
 	profile, purpose, agent string
 	dryRun, passing         bool
+	coordinator, notify     bool
 	owner                   int
 }
 
@@ -56,6 +58,9 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	cmd.Flags().Lookup("json").Usage = "print what was started as JSON"
 	cmd.Flags().IntVar(&f.owner, "ends-with", 0, "end when this process of yours does")
 	cmd.Flags().BoolVar(&f.passing, "keep-nothing", false, "with --ends-with: when that process ends, keep only the audit log")
+	cmd.Flags().BoolVar(&f.notify, "notify", false, "have your desktop show when the agent in it waits or is done")
+	cmd.Flags().BoolVar(&f.coordinator, "coordinator", false,
+		"let programs inside give tasks to others, with carrel task, under the same policy")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
 	policyflags.RegisterCompletions(env, cmd)
 	return cmd
@@ -97,7 +102,7 @@ func (f *startFlags) request(env *cmdenv.Env, cmd *cobra.Command, args []string)
 	if err != nil {
 		return nil, err
 	}
-	r := &startop.Request{Name: strings.Join(args, ""), Purpose: f.purpose, Owner: f.owner, Passing: f.passing, Words: env.Args}
+	r := &startop.Request{Name: strings.Join(args, ""), Purpose: f.purpose, Owner: f.owner, Passing: f.passing, Notify: f.notify, Words: env.Args}
 	if len(args) == 1 {
 		if err := named.CheckName(args[0]); err != nil {
 			return nil, err
@@ -111,8 +116,20 @@ func (f *startFlags) request(env *cmdenv.Env, cmd *cobra.Command, args []string)
 	if f.agent != "" {
 		r.Asked.Argv = []string{f.agent}
 	}
+	if f.coordinator && env.Supervises {
+		words, err := policyflags.Words(cmd.Flags(), notForChildren)
+		if err != nil {
+			return nil, err
+		}
+		r.Tasks = taskcmd.Coordinator(env, f.Permissions, f.agent, words)
+	}
 	return r, nil
 }
+
+// notForChildren are the flags that the tasks of a coordinator do not get: what names a workspace or
+// its end, ports that only one can have, and that it may give tasks itself.
+var notForChildren = []string{"agent", "purpose", "json", "permissions", "coordinator", "notify", "ends-with", "keep-nothing",
+	"publish", "dry-run", "help"}
 
 func tellStarted(env *cmdenv.Env, s *startop.Started, asJSON bool) error {
 	if !asJSON || s.Status.Backend == string(policy.BackendNone) {

@@ -40,6 +40,7 @@ what stands before the first -- has to be flags of carrel, or nothing is started
   carrel AGENT FLAG... -- ARG...  FLAG... is carrel's
   carrel AGENT -- ARG...          ARG... is the agent's, whatever is in it
   carrel AGENT -- --help          the agent's own help
+  carrel AGENT --task NAME        begins a task for it, or goes on with one: carrel task
 `) + cmdline.CommandStatus,
 		Example: strings.ReplaceAll(`  carrel AGENT
   carrel AGENT --no-prompts --

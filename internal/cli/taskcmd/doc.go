@@ -4,9 +4,12 @@
 package taskcmd
 
 import (
+	"context"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/op/taskop"
 
@@ -33,11 +36,39 @@ back.
   carrel task merge fix-login --check 'make test'`,
 	}
 	return cmdline.Group(cmd, newCommand(env), listCommand(env), statusCommand(env), openCommand(env), sendCommand(env), captureCommand(env),
-		waitCommand(env), runCommand(env), diffCommand(env), reviewCommand(env), mergeCommand(env), renameCommand(env), dropCommand(env))
+		waitCommand(env), runCommand(env), diffCommand(env), reviewCommand(env), mergeCommand(env),
+		renameCommand(env), closeCommand(env), dropCommand(env))
 }
 
-// tasks are those of this caller.
-func tasks(env *cmdenv.Env) (*taskop.Tasks, error) { return taskop.Open(env.Caller()) }
+// tasks are those of this caller, for what is done outside alone.
+func tasks(env *cmdenv.Env) (*taskop.Tasks, error) {
+	if target.Inside(env) {
+		return nil, &api.Denial{Code: api.CodeInside, Operation: "task", Message: "this is for the person outside",
+			Rule: "coordinators", Source: "built in",
+			Hint: "inside there are " + strings.Join(taskop.Operations(), ", ")}
+	}
+	return taskop.Open(env.Caller())
+}
+
+// operator is what carries out what a coordinator may ask for, too: inside a workspace, the one
+// outside.
+func operator(env *cmdenv.Env) (taskop.Operator, error) { return operatorUnder(env, "") }
+
+func operatorUnder(env *cmdenv.Env, permissions string) (taskop.Operator, error) {
+	if target.Inside(env) {
+		return new(taskop.Remote), nil
+	}
+	return taskop.Open(env.CallerUnder(permissions))
+}
+
+// Coordinator gives what answers programs inside a workspace that may give tasks to others. agent
+// is the one that the workspace is for, and words are the flags that its tasks get.
+func Coordinator(env *cmdenv.Env, permissions, agent string, words []string) func(workspace,
+	dir string) func(context.Context, []byte) []byte {
+	return func(workspace, dir string) func(context.Context, []byte) []byte {
+		return taskop.Serve(env.CallerUnder(permissions).At(dir), taskop.Coordinator{Workspace: workspace, Agent: agent, Words: words})
+	}
+}
 
 // completeTask names the tasks of the repository, for the first argument.
 func completeTask(env *cmdenv.Env) cobra.CompletionFunc {
@@ -46,7 +77,7 @@ func completeTask(env *cmdenv.Env) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var names []string
-		if t, err := tasks(env); err == nil {
+		if t, err := operator(env); err == nil {
 			list, _ := t.List(cmd.Context(), false, false)
 			for _, one := range list {
 				names = append(names, strings.Join([]string{one.Name, one.State}, "\t"))

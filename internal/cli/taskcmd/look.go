@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/op/taskop"
@@ -29,7 +30,7 @@ says how it is), paused or stopped. With --git each says how much it has changed
 		Example: "  carrel task list\n  carrel task list --git\n  carrel task list --all --json",
 		Args:    cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := tasks(env)
+			t, err := operator(env)
 			if err != nil {
 				return err
 			}
@@ -84,10 +85,11 @@ func printTasks(env *cmdenv.Env, list []api.Task, all, git bool) {
 func statusCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "status NAME [flags]", Short: "Show one task", Long: "Shows a task: state, branch, worktree, workspace, agent.\n" + cmdline.PlainStatus,
+		Use: "status NAME [flags]", Short: "Show one task",
+		Long:    "Shows a task: state, branch, worktree, workspace, agent.\n" + cmdline.PlainStatus,
 		Example: "  carrel task status fix-login\n  carrel task status fix-login --json", Args: cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := tasks(env)
+			t, err := operator(env)
 			if err != nil {
 				return err
 			}
@@ -118,7 +120,7 @@ behind walls of its own: nothing that runs in the task can change what you see.
 ` + cmdline.PlainStatus,
 		Example: "  carrel task diff fix-login\n  carrel task diff fix-login --stat", Args: cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := tasks(env)
+			t, err := operator(env)
 			if err != nil {
 				return err
 			}
@@ -202,7 +204,7 @@ ended, or a workspace, so that it will not come to it; 125 if carrel failed.`,
 					return fmt.Errorf("--status %q: want one of %s", s, strings.Join(waitStates, ", "))
 				}
 			}
-			t, err := tasks(env)
+			t, err := operator(env)
 			if err != nil {
 				return err
 			}
@@ -242,7 +244,7 @@ func captureCommand(env *cmdenv.Env) *cobra.Command {
 			if lines < 1 {
 				return fmt.Errorf("--lines %d: want 1 or more", lines)
 			}
-			t, err := tasks(env)
+			t, err := operator(env)
 			if err != nil {
 				return err
 			}
@@ -281,7 +283,7 @@ working from then on, until its agent says otherwise.
 				}
 				text = strings.TrimRight(read, "\n")
 			}
-			t, err := tasks(env)
+			t, err := operator(env)
 			if err != nil {
 				return err
 			}
@@ -324,6 +326,9 @@ pipes. What it changes is a step of that history.
 			name, argv := cmdline.NameAndCommand(cmd, args)
 			if len(argv) == 0 {
 				return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
+			}
+			if target.Inside(env) {
+				return runOutside(cmd.Context(), env, name, argv)
 			}
 			t, err := tasks(env)
 			if err != nil {

@@ -46,7 +46,7 @@ behind walls then, where that branch is checked out, without hooks and as one st
 that carrel undo takes back there. The task's worktree and branch go, unless --keep.
 ` + cmdline.PlainStatus,
 		Example: `  carrel task merge fix-login
-  carrel task merge fix-login --check 'make test' --squash --message 'Fix the login test'
+  carrel task merge fix-login --check 'make test' --squash --message 'Fix it'
   carrel task merge fix-login --rebase --keep --yes`,
 		Args: cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,7 +74,7 @@ it, a and d say the same for the rest of the file, q stops and changes nothing. 
 it is taken, the task is merged as carrel task merge does it; else the pieces become one
 commit, and the task goes on with what is left.
 ` + cmdline.PlainStatus,
-		Example: "  carrel task review fix-login\n  carrel task review fix-login --check 'make test' --message 'Fix the login test'",
+		Example: "  carrel task review fix-login\n  carrel task review fix-login --check 'make test' --message 'Fix it'",
 		Args:    cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !show.IsTerminal(env.Out) || !isTerminal(os.Stdin) {
@@ -91,7 +91,7 @@ commit, and the task goes on with what is left.
 }
 
 func (f *mergeFlags) merge(env *cmdenv.Env, cmd *cobra.Command) error {
-	t, err := tasks(env)
+	t, err := operator(env)
 	if err != nil {
 		return err
 	}
@@ -102,16 +102,15 @@ func (f *mergeFlags) merge(env *cmdenv.Env, cmd *cobra.Command) error {
 	if f.asJSON {
 		return errors.Join(show.JSON(env.Out, done), err)
 	}
-	for _, one := range done.Into {
-		fmt.Fprintf(env.Out, "merged %s into %s: %.12s to %.12s\n", done.Name, one.Branch, one.Before, one.After)
-		if one.Path != "" && len(one.Steps) > 0 {
-			fmt.Fprintf(env.Out, "  in %s, step %d: `carrel undo` there takes it back\n", show.OneLine(show.QuoteIf(string(one.Path))), one.Steps[len(one.Steps)-1])
-		}
+	fmt.Fprintf(env.Out, "merged %s into %s: %.12s to %.12s\n", done.Name, done.Branch, done.Before, done.After)
+	if done.Path != "" && len(done.Steps) > 0 {
+		fmt.Fprintf(env.Out, "  in %s, step %d: `carrel undo` there takes it back\n",
+			show.OneLine(show.QuoteIf(string(done.Path))), done.Steps[len(done.Steps)-1])
 	}
 	if done.Kept {
 		fmt.Fprintf(env.Out, "  the task goes on\n")
 	} else {
-		fmt.Fprintf(env.Out, "  the task is over; its branch was at %s\n", done.Into[0].Head)
+		fmt.Fprintf(env.Out, "  the task is over; its branch was at %s\n", done.Head)
 	}
 	return err
 }
@@ -123,7 +122,8 @@ func person(env *cmdenv.Env, what string) error {
 		return why
 	}
 	if c.Inside() {
-		return &api.Denial{Code: api.CodeInside, Operation: what, Message: "a program inside a workspace cannot approve a merge", Rule: "approval", Source: "built in",
+		return &api.Denial{Code: api.CodeInside, Operation: what, Message: "a program inside a workspace cannot approve a merge",
+			Rule: "approval", Source: "built in",
 			Hint: "the person it works for types `carrel " + what + "` outside"}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,7 +14,6 @@ import (
 	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // maxPromptFile bounds a prompt that is read from a file, in bytes.
@@ -22,10 +22,10 @@ const maxPromptFile = 1 << 20
 // newFlags are those of task new.
 type newFlags struct {
 	policyflags.Flags
-	request          taskop.NewRequest
-	profile          string
-	promptFile       string
-	attach, headless bool
+	request        taskop.NewRequest
+	profile        string
+	promptFile     string
+	attach, orOpen bool
 }
 
 func newCommand(env *cmdenv.Env) *cobra.Command {
@@ -44,12 +44,12 @@ what the workspace may do.
 ` + cmdline.PlainStatus,
 		Example: `  carrel task new fix-login --agent claude --prompt 'Fix the login test.'
   carrel task new docs --agent codex --prompt-file docs.md --base main
-  carrel task new ui --include .env.local --include node_modules --publish 5173 --agent claude
-  carrel task new quick -- claude -p '{prompt}' --prompt 'Say what this is.'
-  carrel task new both --with ../server --agent gemini`,
+  carrel task new ui --include node_modules --publish 5173 --agent claude
+  carrel task new quick -- claude -p '{prompt}' --prompt 'Say what this is.'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); len(args) == 0 || at != 1 && len(args) > 1 || at == 0 {
-				return fmt.Errorf("%q takes the name of the task, and a command behind --, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
+				return fmt.Errorf("%q takes the name of the task, and a command behind --, got %q\nhint: %s", cmd.CommandPath(), args,
+					cmdline.Usage(cmd))
 			}
 			return nil
 		},
@@ -67,7 +67,8 @@ what the workspace may do.
 	own.StringVar(&f.promptFile, "prompt-file", "", "a file with what it is to do; - reads standard input")
 	own.StringArrayVar(&r.Include, "include", nil, "take over a file or directory that git does not have; patterns as *.local work")
 	own.BoolVar(&r.WithChanges, "with-changes", false, "take over what is in no commit here")
-	own.StringArrayVar(&r.With, "with", nil, "also make a worktree of the repository at this directory")
+	own.Bool("coordinator", false, "let its agent give tasks to others, merge what they do into its own branch, and drop them")
+	own.BoolVar(&f.orOpen, "or-open", false, "go on with the task where there is one of that name")
 	own.BoolVar(&f.attach, "attach", false, "sit down at its agent's terminal at once")
 	own.Lookup("json").Usage = "print the task as JSON"
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
@@ -78,7 +79,8 @@ what the workspace may do.
 func (f *newFlags) run(env *cmdenv.Env, cmd *cobra.Command, args []string) error {
 	r := f.request
 	r.Name, r.Argv = args[0], args[1:]
-	if _, err := f.Request(cmd); err != nil { // a mistake in a flag is told before anything is made
+	_, err := f.Request(cmd)
+	if err != nil { // a mistake in a flag is told before anything is made
 		return err
 	}
 	if f.promptFile != "" {
@@ -88,12 +90,19 @@ func (f *newFlags) run(env *cmdenv.Env, cmd *cobra.Command, args []string) error
 		}
 		r.Prompt = text
 	}
-	r.Words = startWords(cmd)
-	t, err := taskop.Open(env.CallerUnder(f.Permissions))
+	if r.Words, err = policyflags.Words(cmd.Flags(), ownFlags); err != nil {
+		return err
+	}
+	t, err := operatorUnder(env, f.Permissions)
 	if err != nil {
 		return err
 	}
 	made, err := t.New(cmd.Context(), &r)
+	if exists := (*api.Denial)(nil); f.orOpen && errors.As(err, &exists) && exists.Code == api.CodeExists {
+		if _, e := t.Status(cmd.Context(), r.Name); e == nil {
+			return openTask(cmd.Context(), env, r.Name, f.JSON)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -101,8 +110,8 @@ func (f *newFlags) run(env *cmdenv.Env, cmd *cobra.Command, args []string) error
 		return show.JSON(env.Out, made)
 	}
 	fmt.Fprintf(env.Out, "began %s on %s in %s\n", made.Name, made.Branch, show.OneLine(show.QuoteIf(string(made.Path))))
-	if f.attach && made.App != "" {
-		return sitDown(cmd.Context(), env, t, made)
+	if f.attach && made.App != "" && show.IsTerminal(env.Out) && isTerminal(os.Stdin) {
+		return sitDown(cmd.Context(), env, made)
 	}
 	return nil
 }
@@ -123,25 +132,8 @@ func readPrompt(env *cmdenv.Env, name string) (string, error) {
 }
 
 // ownFlags are those of task new that carrel start does not have, or that this command says itself.
-var ownFlags = map[string]bool{"agent": true, "purpose": true, "base": true, "prompt": true, "prompt-file": true, "include": true, "with-changes": true,
-	"with": true, "attach": true, "json": true, "help": true, "permissions": true}
-
-// startWords are the flags that were given, as words of carrel start.
-func startWords(cmd *cobra.Command) (words []string) {
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if ownFlags[flag.Name] {
-			return
-		}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			for _, one := range list.GetSlice() {
-				words = append(words, "--"+flag.Name+"="+one)
-			}
-			return
-		}
-		words = append(words, "--"+flag.Name+"="+flag.Value.String())
-	})
-	return words
-}
+var ownFlags = []string{"agent", "purpose", "base", "prompt", "prompt-file", "include", "with-changes", "attach", "or-open", "json",
+	"help", "permissions"}
 
 // printTask shows one task in full.
 func printTask(env *cmdenv.Env, one *api.Task) {
@@ -165,9 +157,6 @@ func printTask(env *cmdenv.Env, one *api.Task) {
 	row("commits", fmt.Sprint(one.Commits))
 	row("changed", sizeText(one.Diff))
 	row("worktree", show.QuoteIf(string(one.Path)))
-	for _, other := range one.Others {
-		row("", show.QuoteIf(string(other)))
-	}
 	row("workspace", one.Workspace)
 	row("agent", strings.TrimSpace(one.Agent+" "+one.App))
 	row("asked for by", one.Parent)

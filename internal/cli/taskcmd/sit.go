@@ -2,7 +2,9 @@ package taskcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"carrel/internal/api"
@@ -34,14 +36,31 @@ func runIn(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, argv []stri
 	return nil
 }
 
+// runOutside runs a command in another workspace for a coordinator inside its own.
+func runOutside(ctx context.Context, env *cmdenv.Env, name string, argv []string) error {
+	r, err := new(taskop.Remote).Run(ctx, name, argv)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(env.Out, string(r.Stdout))
+	_, err2 := io.WriteString(env.Err, string(r.Stderr))
+	env.Status = r.Exit
+	return errors.Join(err, err2)
+}
+
 // sitDown hands this terminal to that of a task's agent.
-func sitDown(ctx context.Context, env *cmdenv.Env, t *taskop.Tasks, one *api.Task) error {
+func sitDown(ctx context.Context, env *cmdenv.Env, one *api.Task) error {
+	t, err := tasks(env)
+	if err != nil {
+		return err
+	}
 	e, err := t.Entry(ctx, one.Name)
 	if err != nil {
 		return err
 	}
 	if !show.IsTerminal(env.Out) || !isTerminal(os.Stdin) {
-		return fmt.Errorf("sitting down at a task needs a terminal here\nhint: `carrel task capture %s` shows its screen, `carrel task send` types", one.Name)
+		return fmt.Errorf("sitting down at a task needs a terminal here\n"+
+			"hint: `carrel task capture %s` shows its screen, `carrel task send` types", one.Name)
 	}
 	last, detached, err := attach.To(ctx, e, one.App)
 	if err != nil {
@@ -67,27 +86,52 @@ agent that had ended is started anew, without the prompt that it began with.
 		Example: "  carrel task open fix-login\n  cd $(carrel task open fix-login)",
 		Args:    cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := tasks(env)
-			if err != nil {
-				return err
-			}
-			_, one, err := t.Open(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			switch {
-			case asJSON:
-				return show.JSON(env.Out, one)
-			case one.App == "" || !show.IsTerminal(env.Out) || !isTerminal(os.Stdin):
-				fmt.Fprintln(env.Out, string(one.Path))
-				return nil
-			}
-			return sitDown(cmd.Context(), env, t, one)
+			return openTask(cmd.Context(), env, args[0], asJSON)
 		},
 		ValidArgsFunction: completeTask(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the task as JSON, and stay here")
 	return cmd
+}
+
+// openTask goes on with a task, at this terminal where it is one.
+func openTask(ctx context.Context, env *cmdenv.Env, name string, asJSON bool) error {
+	t, err := tasks(env)
+	if err != nil {
+		return err
+	}
+	_, one, err := t.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case asJSON:
+		return show.JSON(env.Out, one)
+	case one.App == "" || !show.IsTerminal(env.Out) || !isTerminal(os.Stdin):
+		fmt.Fprintln(env.Out, string(one.Path))
+		return nil
+	}
+	return sitDown(ctx, env, one)
+}
+
+func closeCommand(env *cmdenv.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "close NAME", Short: "End what runs at a task's desk, and keep the task",
+		Long:    "Stops the workspace of a task, and its agent with it. Branch, worktree and history stay.\n" + cmdline.PlainStatus,
+		Example: "  carrel task close fix-login\n  carrel task open fix-login",
+		Args:    cmdline.OneArg("a task"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := operator(env)
+			if err == nil {
+				err = t.Close(cmd.Context(), args[0])
+			}
+			if err == nil {
+				fmt.Fprintf(env.Out, "closed %s\n", args[0])
+			}
+			return err
+		},
+		ValidArgsFunction: completeTask(env),
+	}
 }
 
 func dropCommand(env *cmdenv.Env) *cobra.Command {
@@ -101,7 +145,7 @@ would lose work that is in no other branch or in no commit, --force says that it
 		Example: "  carrel task drop fix-login\n  carrel task drop fix-login --force",
 		Args:    cmdline.OneArg("a task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := tasks(env)
+			t, err := operator(env)
 			if err != nil {
 				return err
 			}

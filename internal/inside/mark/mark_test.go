@@ -66,7 +66,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	var errOut bytes.Buffer
-	code := Main([]string{"step", "end"}, strings.NewReader(""), &errOut, func(bool, inside.Mark) error { return errors.New("no history") })
+	code := Main([]string{"step", "end"}, strings.NewReader(""), &errOut, func(string, inside.Mark) error { return errors.New("no history") })
 	if code != failed || !strings.Contains(errOut.String(), "no history") {
 		t.Errorf("a supervisor that refuses: %d %s", code, errOut.String())
 	}

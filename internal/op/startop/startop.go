@@ -30,8 +30,12 @@ type Request struct {
 	Owner   int            // the process that it ends with, 0 for none
 	Passing bool           // when that process ends, only the audit log is kept
 	Asked   decide.Request // what it is to be; Argv names the agent that it is for
-	Detach  bool           // the supervisor is no child of this process, which goes on
-	Words   []string       // the same as words of the command line, for its supervisor
+	// Tasks gives what answers programs inside that give tasks to others, for a workspace of a
+	// name in a directory; nil for a workspace that gives none.
+	Tasks  func(workspace, dir string) func(ctx context.Context, call []byte) []byte
+	Notify bool     // the person's desktop shows when the agent in it waits or is done
+	Detach bool     // the supervisor is no child of this process, which goes on
+	Words  []string // the same as words of the command line, for its supervisor
 }
 
 // Started is a workspace that runs.
@@ -158,7 +162,11 @@ func Serve(c *op.Caller, r *Request) error {
 		tell.Failed(err)
 		return err
 	}
-	_, err = s.Serve(session.DeskRequest{Name: name, Purpose: r.Purpose, Owner: r.Owner, Passing: r.Passing}, tell)
+	desk := session.DeskRequest{Name: name, Purpose: r.Purpose, Owner: r.Owner, Passing: r.Passing, Notify: r.Notify}
+	if r.Tasks != nil {
+		desk.Tasks = r.Tasks(name, s.Location().Cwd)
+	}
+	_, err = s.Serve(desk, tell)
 	if err != nil {
 		tell.Failed(err)
 	}

@@ -17,26 +17,23 @@ import (
 const lookEvery = 200 * time.Millisecond
 
 // tell says what a task is now.
-func (t *Tasks) tell(ctx context.Context, f *found) (*api.Task, error) {
-	one := f.main()
+func (rec *records) tell(ctx context.Context, f *found) (*api.Task, error) {
+	one := &f.Tree
 	a := &api.Task{Name: f.Name, Branch: f.Branch(), Into: one.Into, Base: one.Base, Path: one.Path, Workspace: f.Workspace,
 		Agent: f.Agent, App: f.App, Parent: f.Parent, Created: f.Created, State: api.TaskStopped}
-	for _, other := range f.Trees[1:] {
-		a.Others = append(a.Others, other.Path)
-	}
-	if head, err := t.git.Commit(ctx, repository(one), "refs/heads/"+f.Branch()); err == nil {
+	if head, err := rec.git.Commit(ctx, repository(one), "refs/heads/"+f.Branch()); err == nil {
 		a.Head = head
-		if a.Commits, err = t.git.Count(ctx, repository(one), t.without(ctx, one), head); err != nil {
+		if a.Commits, err = rec.git.Count(ctx, repository(one), rec.without(ctx, one), head); err != nil {
 			return nil, err
 		}
 	}
-	return a, t.state(ctx, f, a)
+	return a, rec.state(ctx, f, a)
 }
 
 // without is the commit that a task's own are counted from: its branch's, else its base.
-func (t *Tasks) without(ctx context.Context, one *task.Tree) string {
+func (rec *records) without(ctx context.Context, one *task.Tree) string {
 	if one.Into != "" {
-		if id, err := t.git.Commit(ctx, repository(one), "refs/heads/"+one.Into); err == nil {
+		if id, err := rec.git.Commit(ctx, repository(one), "refs/heads/"+one.Into); err == nil {
 			return id
 		}
 	}
@@ -44,8 +41,8 @@ func (t *Tasks) without(ctx context.Context, one *task.Tree) string {
 }
 
 // state asks the workspace how the task stands.
-func (t *Tasks) state(ctx context.Context, f *found, a *api.Task) error {
-	e, ok, err := t.running(f)
+func (rec *records) state(ctx context.Context, f *found, a *api.Task) error {
+	e, ok, err := rec.running(f)
 	if err != nil || !ok {
 		return err
 	}
@@ -124,11 +121,11 @@ func (t *Tasks) List(ctx context.Context, everywhere, sizes bool) ([]api.Task, e
 func (t *Tasks) sizes(ctx context.Context, all []*found, out []api.Task) error {
 	for from := 0; from < len(all); {
 		to := from
-		var trees []string
+		places := []string{string(all[from].Tree.Common)}
 		for ; to < len(all) && all[to].key == all[from].key; to++ {
-			trees = append(trees, string(all[to].main().Path))
+			places = append(places, string(all[to].Tree.Path))
 		}
-		b, err := t.bench(ctx, string(all[from].main().Repository), trees, nil)
+		b, err := t.look(ctx, places...)
 		if err != nil {
 			return err
 		}
@@ -146,12 +143,12 @@ func (t *Tasks) sizes(ctx context.Context, all []*found, out []api.Task) error {
 
 // size compares a task's working tree with the commit at which it parted from its target.
 func (t *Tasks) size(ctx context.Context, b *bench, f *found) (*api.TaskDiff, error) {
-	one := f.main()
+	one := &f.Tree
 	since, err := t.since(ctx, f, one)
 	if err != nil {
 		return nil, err
 	}
-	said, err := scriptOf(ctx, b.entry, string(one.Repository), compare, since, string(one.Path), "--numstat", "-z")
+	said, err := scriptOf(ctx, b.entry, "", compare, since, string(one.Path), "--numstat", "-z")
 	if err == nil && said.status != 0 {
 		err = said.problem("comparing task " + f.Name)
 	}
@@ -165,12 +162,12 @@ func (t *Tasks) size(ctx context.Context, b *bench, f *found) (*api.TaskDiff, er
 }
 
 // since is the commit at which a tree of a task parted from what it goes into.
-func (t *Tasks) since(ctx context.Context, f *found, one *task.Tree) (string, error) {
-	head, err := t.git.Commit(ctx, repository(one), "refs/heads/"+f.Branch())
+func (rec *records) since(ctx context.Context, f *found, one *task.Tree) (string, error) {
+	head, err := rec.git.Commit(ctx, repository(one), "refs/heads/"+f.Branch())
 	if err != nil {
 		return "", fmt.Errorf("task %s: %w", f.Name, err)
 	}
-	return t.git.MergeBase(ctx, repository(one), head, t.without(ctx, one))
+	return rec.git.MergeBase(ctx, repository(one), head, rec.without(ctx, one))
 }
 
 // parseNumbers adds up what git diff --numstat -z prints: two numbers and a path, or two empty
@@ -201,27 +198,12 @@ func (t *Tasks) Diff(ctx context.Context, name string, stat bool) (string, error
 	if err != nil {
 		return "", err
 	}
-	all := ""
-	for i := range f.Trees {
-		one := &f.Trees[i]
-		text, err := t.diff(ctx, f, one, stat)
-		if err != nil {
-			return "", err
-		}
-		if len(f.Trees) > 1 && text != "" {
-			all += "== " + string(one.Repository) + "\n"
-		}
-		all += text
-	}
-	return all, nil
-}
-
-func (t *Tasks) diff(ctx context.Context, f *found, one *task.Tree, stat bool) (string, error) {
+	one := &f.Tree
 	since, err := t.since(ctx, f, one)
 	if err != nil {
 		return "", err
 	}
-	b, err := t.bench(ctx, string(one.Repository), []string{string(one.Path)}, nil)
+	b, err := t.look(ctx, string(one.Common), string(one.Path))
 	if err != nil {
 		return "", err
 	}
@@ -230,7 +212,7 @@ func (t *Tasks) diff(ctx context.Context, f *found, one *task.Tree, stat bool) (
 	if stat {
 		args = append(args, "--stat")
 	}
-	said, err := scriptOf(ctx, b.entry, string(one.Repository), compare, args...)
+	said, err := scriptOf(ctx, b.entry, "", compare, args...)
 	if err == nil && said.status != 0 {
 		err = said.problem("comparing task " + f.Name)
 	}

@@ -42,13 +42,8 @@ type Preview struct {
 
 // Merged is what a merge has done.
 type Merged struct {
-	Name string `json:"name"`
-	Into []Into `json:"into"`
-	Kept bool   `json:"kept"` // the task goes on
-}
-
-// Into is what was done to one repository.
-type Into struct {
+	Name       string   `json:"name"`
+	Kept       bool     `json:"kept"` // the task goes on
 	Repository api.Text `json:"repository"`
 	Branch     string   `json:"branch"`
 	Head       string   `json:"head"`   // the commit that was taken over
@@ -58,7 +53,7 @@ type Into struct {
 	Steps      []uint64 `json:"steps,omitempty"` // of that project's history; one undo takes it back
 }
 
-// merging is a merge under way, for one of a task's repositories.
+// merging is a merge under way.
 type merging struct {
 	t    *Tasks
 	f    *found
@@ -69,7 +64,7 @@ type merging struct {
 
 	target   string // the working tree that is on the branch
 	borrowed bool   // it was made for this
-	bench    *bench // there
+	look     *bench // sees both, and changes nothing
 	before   string
 	patch    string // of the parts that were chosen; "" for all of the work
 }
@@ -81,6 +76,11 @@ func (t *Tasks) Merge(ctx context.Context, r *MergeRequest) (*Merged, error) {
 	f, err := t.find(ctx, r.Name)
 	if err != nil {
 		return nil, err
+	}
+	if t.by != nil {
+		if err := t.ownBranch(ctx, f, r); err != nil {
+			return nil, err
+		}
 	}
 	if r.Squash && r.Rebase {
 		return nil, errors.New("--squash and --rebase are two ways; take one")
@@ -98,94 +98,67 @@ func (t *Tasks) Merge(ctx context.Context, r *MergeRequest) (*Merged, error) {
 			return nil, err
 		}
 	}
-	var all []*merging
-	defer func() {
-		for _, m := range all {
-			m.close()
-		}
-	}()
-	for i := range f.Trees {
-		m := &merging{t: t, f: f, r: r, tree: &f.Trees[i]}
-		all = append(all, m)
-		if err := m.prepare(ctx); err != nil {
-			return nil, err
-		}
+	m := &merging{t: t, f: f, r: r, tree: &f.Tree}
+	defer m.close()
+	if err := m.prepare(ctx); err != nil {
+		return nil, err
 	}
-	if all = slices.DeleteFunc(all, func(m *merging) bool { return m.nothing(ctx) }); len(all) == 0 {
-		return nil, fmt.Errorf("task %s has no commit that %s does not have\nhint: `carrel task diff %s` shows what is in no commit; --commit MESSAGE makes one", f.Name, cmpInto(f, r), f.Name)
+	n, err := t.git.Count(ctx, repository(m.tree), m.before, m.head)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("task %s has no commit that %s does not have\n"+
+			"hint: `carrel task diff %s` shows what is in no commit; --commit MESSAGE makes one", f.Name, m.into, f.Name)
 	}
 	if err := t.check(ctx, f, r); err != nil {
 		return nil, err
 	}
-	for _, m := range all {
-		if err := m.approve(ctx); err != nil {
-			return nil, err
-		}
+	if err := m.approve(ctx); err != nil {
+		return nil, err
 	}
-	out := &Merged{Name: f.Name}
-	for i, m := range all {
-		done, err := m.merge(ctx)
-		if err != nil {
-			if i > 0 {
-				err = fmt.Errorf("%w\nhint: %d of %d repositories were merged; `carrel undo` there takes it back", err, i, len(all))
-			}
-			return nil, err
-		}
-		out.Into = append(out.Into, *done)
+	done, err := m.merge(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if r.Keep || slices.ContainsFunc(all, func(m *merging) bool { return m.patch != "" }) {
-		out.Kept = true // what was left out is there still
-		return out, nil
+	if done.Kept = r.Keep || m.patch != ""; done.Kept { // what was left out is there still
+		return done, nil
 	}
-	for _, m := range all {
-		m.close()
-	}
-	return out, t.remove(ctx, f)
-}
-
-func cmpInto(f *found, r *MergeRequest) string {
-	if r.Into != "" {
-		return r.Into
-	}
-	return f.main().Into
+	m.close()
+	return done, t.remove(ctx, f)
 }
 
 // commit makes a commit of what is in none, in the task's own workspace, or refuses where there is
 // such a thing.
 func (t *Tasks) commit(ctx context.Context, f *found, r *MergeRequest) error {
-	for i := range f.Trees {
-		one := &f.Trees[i]
-		b, err := t.bench(ctx, string(one.Repository), []string{string(one.Path)}, nil)
-		if err != nil {
-			return err
-		}
-		changed, gone, err := unsaved(ctx, b.entry, string(one.Path))
-		b.close()
-		if err != nil {
-			return err
-		}
-		if len(changed)+len(gone) == 0 {
-			continue
-		}
-		if r.Commit == "" {
-			return &api.Denial{Code: api.CodeUnsaved, Operation: "task merge", Subject: f.Name,
-				Message: fmt.Sprintf("%d changed files of task %s are in no commit: %s", len(changed)+len(gone), f.Name, some(append(changed, gone...))),
-				Hint:    "--commit MESSAGE makes a commit of them; or ask the agent to"}
-		}
-		e, err := t.start(ctx, f)
-		if err != nil {
-			return err
-		}
-		said, err := scriptOf(ctx, e, string(one.Path), `git -c core.hooksPath=/dev/null add -A -- . && git -c core.hooksPath=/dev/null commit --quiet -m "$1"`, r.Commit)
-		if err == nil && said.status != 0 {
-			err = said.problem("git commit")
-		}
-		if err != nil {
-			return err
-		}
+	one := &f.Tree
+	b, err := t.look(ctx, string(one.Common), string(one.Path))
+	if err != nil {
+		return err
 	}
-	return nil
+	changed, gone, err := unsaved(ctx, b.entry, string(one.Path))
+	b.close()
+	if err != nil || len(changed)+len(gone) == 0 {
+		return err
+	}
+	if r.Commit == "" {
+		return &api.Denial{Code: api.CodeUnsaved, Operation: "task merge", Subject: f.Name,
+			Message: fmt.Sprintf("task %s: in no commit: %s", f.Name, some(append(changed, gone...))),
+			Hint:    "--commit MESSAGE makes a commit of them; or ask the agent to"}
+	}
+	e, err := t.start(ctx, f)
+	if err != nil {
+		return err
+	}
+	said, err := scriptOf(ctx, e, string(one.Path), commitScript, r.Commit)
+	if err == nil && said.status != 0 {
+		err = said.problem("git commit")
+	}
+	return err
 }
+
+// commitScript makes a commit of all that is in none, with the message $1.
+const commitScript = `g="git -c core.hooksPath=/dev/null"; $g add -A -- . && $g commit --quiet -m "$1"`
 
 // some names the first of many files.
 func some(names []string) string {
@@ -203,28 +176,23 @@ func (t *Tasks) rebase(ctx context.Context, f *found, r *MergeRequest) error {
 	if err != nil {
 		return err
 	}
-	for i := range f.Trees {
-		one := &f.Trees[i]
-		into, err := target(one, r)
-		if err != nil {
-			return err
-		}
-		onto, err := t.git.Commit(ctx, repository(one), "refs/heads/"+into)
-		if err != nil {
-			return err
-		}
-		said, err := git(ctx, e, string(one.Path), "rebase", "--quiet", onto)
-		if err != nil {
-			return err
-		}
-		if said.status != 0 {
-			_, _ = git(ctx, e, string(one.Path), "rebase", "--abort")
-			return &api.Denial{Code: api.CodeConflict, Operation: "task merge", Subject: f.Name,
-				Message: fmt.Sprintf("the commits of task %s do not fit on top of %s: %v", f.Name, into, said.problem("git rebase")),
-				Hint:    "nothing was changed; have the agent rebase onto " + into + ", or merge without --rebase"}
-		}
+	one := &f.Tree
+	into, err := target(one, r)
+	if err != nil {
+		return err
 	}
-	return nil
+	onto, err := t.git.Commit(ctx, repository(one), "refs/heads/"+into)
+	if err != nil {
+		return err
+	}
+	said, err := git(ctx, e, string(one.Path), "rebase", "--quiet", onto)
+	if err != nil || said.status == 0 {
+		return err
+	}
+	_, _ = git(ctx, e, string(one.Path), "rebase", "--abort")
+	return &api.Denial{Code: api.CodeConflict, Operation: "task merge", Subject: f.Name,
+		Message: fmt.Sprintf("the commits of task %s do not fit on top of %s: %v", f.Name, into, said.problem("git rebase")),
+		Hint:    "nothing was changed; have the agent rebase onto " + into + ", or merge without --rebase"}
 }
 
 // target is the branch that a tree's work goes into.
@@ -249,7 +217,7 @@ func (t *Tasks) check(ctx context.Context, f *found, r *MergeRequest) error {
 		return err
 	}
 	t.c.Tell("checking: " + r.Check)
-	said, err := scriptOf(ctx, e, string(f.main().Path), r.Check)
+	said, err := scriptOf(ctx, e, string(f.Tree.Path), r.Check)
 	if err != nil {
 		return err
 	}
@@ -279,13 +247,8 @@ func (m *merging) prepare(ctx context.Context) (err error) {
 	if err := m.findTarget(ctx); err != nil {
 		return err
 	}
-	if m.bench, err = m.t.bench(ctx, m.target, nil, nil); err != nil {
+	if m.look, err = m.t.look(ctx, string(m.tree.Common), m.target); err != nil {
 		return err
-	}
-	if m.borrowed {
-		if err := fill(ctx, m.bench.entry, m.target); err != nil {
-			return err
-		}
 	}
 	return m.fits(ctx)
 }
@@ -315,16 +278,20 @@ func (m *merging) findTarget(ctx context.Context) error {
 
 // fits refuses a target with changes of its own, and branches that do not fit together.
 func (m *merging) fits(ctx context.Context) error {
-	changed, gone, err := unsaved(ctx, m.bench.entry, m.target)
+	var changed, gone []string
+	var err error
+	if !m.borrowed { // else its files are not there yet
+		changed, gone, err = unsaved(ctx, m.look.entry, m.target)
+	}
 	if err != nil {
 		return err
 	}
-	if changed = tracked(ctx, m.bench.entry, m.target, changed); len(changed)+len(gone) > 0 {
+	if changed = tracked(ctx, m.look.entry, m.target, changed); len(changed)+len(gone) > 0 {
 		return &api.Denial{Code: api.CodeUnsaved, Operation: "task merge", Subject: m.into,
 			Message: fmt.Sprintf("%s has changes that are in no commit: %s", m.target, some(append(changed, gone...))),
 			Hint:    "commit them or `git stash` there first"}
 	}
-	said, err := git(ctx, m.bench.entry, m.target, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", m.before, m.head)
+	said, err := scriptOf(ctx, m.look.entry, m.target, fitScript, m.before, m.head)
 	if err != nil {
 		return err
 	}
@@ -356,16 +323,6 @@ func tracked(ctx context.Context, e supervisor.Entry, tree string, names []strin
 	return slices.DeleteFunc(names, func(name string) bool { return !known[name] })
 }
 
-// nothing says whether the branch has all of the task's commits.
-func (m *merging) nothing(ctx context.Context) bool {
-	n, err := m.t.git.Count(ctx, repository(m.tree), m.before, m.head)
-	if none := err == nil && n == 0; none {
-		m.close()
-		return true
-	}
-	return false
-}
-
 // approve has a person, or a rule, say yes. What they are shown is what the commits hold, read in
 // walls that no agent was in.
 func (m *merging) approve(ctx context.Context) error {
@@ -381,8 +338,10 @@ func (m *merging) approve(ctx context.Context) error {
 	for _, part := range []struct {
 		into  *string
 		flags []string
-	}{{&p.Stat, []string{"--stat=100"}}, {&whole, []string{"--patch", "--binary", "--full-index", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/"}}} {
-		said, err := git(ctx, m.bench.entry, m.target, append(append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color"}, part.flags...), m.before+"..."+m.head, "--")...)
+	}{{&p.Stat, []string{"--stat=100"}}, {&whole, []string{"--patch", "--binary", "--full-index", "--unified=3", "--no-renames",
+		"--src-prefix=a/", "--dst-prefix=b/"}}} {
+		said, err := git(ctx, m.look.entry, m.target, append(append([]string{"diff", "--no-ext-diff", "--no-textconv",
+			"--no-color"}, part.flags...), m.before+"..."+m.head, "--")...)
 		if err == nil && said.status != 0 {
 			err = said.problem("git diff")
 		}
@@ -399,17 +358,25 @@ func (m *merging) approve(ctx context.Context) error {
 	return err
 }
 
+// fitScript merges the commits $1 and $2 without a working tree; what git makes for it is thrown away.
+const fitScript = `dir=$(mktemp -d) && objects=$(git rev-parse --path-format=absolute --git-path objects) || exit 125
+export GIT_OBJECT_DIRECTORY="$dir" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
+git merge-tree --write-tree --name-only --no-messages -z "$1" "$2"
+s=$?; rm -rf "$dir"; exit $s`
+
 // The scripts of a merge. $1 is the commit, $2 the message. What goes wrong leaves the working
 // tree as it was.
 const (
 	mergeScript  = `g="git -c core.hooksPath=/dev/null"; $g merge --no-edit -m "$2" "$1" || { s=$?; $g merge --abort; exit $s; }`
-	squashScript = `g="git -c core.hooksPath=/dev/null"; { $g merge --squash "$1" && $g commit --quiet -m "$2"; } || { s=$?; $g reset --hard --quiet; exit $s; }`
-	patchScript  = `g="git -c core.hooksPath=/dev/null"; { $g apply --index --3way --whitespace=nowarn - && $g commit --quiet -m "$2"; } || { s=$?; $g reset --hard --quiet; exit $s; }`
-	aheadScript  = `git -c core.hooksPath=/dev/null merge --ff-only "$1"`
+	squashScript = `g="git -c core.hooksPath=/dev/null"
+{ $g merge --squash "$1" && $g commit --quiet -m "$2"; } || { s=$?; $g reset --hard --quiet; exit $s; }`
+	patchScript = `g="git -c core.hooksPath=/dev/null"
+{ $g apply --index --3way --whitespace=nowarn - && $g commit --quiet -m "$2"; } || { s=$?; $g reset --hard --quiet; exit $s; }`
+	aheadScript = `git -c core.hooksPath=/dev/null merge --ff-only "$1"`
 )
 
 // merge does it.
-func (m *merging) merge(ctx context.Context) (*Into, error) {
+func (m *merging) merge(ctx context.Context) (*Merged, error) {
 	if now, err := m.t.git.Commit(ctx, repository(m.tree), "refs/heads/"+m.into); err != nil || now != m.before {
 		return nil, errors.Join(err, fmt.Errorf("%s has changed meanwhile\nhint: the same command looks at it anew", m.into))
 	}
@@ -428,7 +395,18 @@ func (m *merging) merge(ctx context.Context) (*Into, error) {
 			message = "Task " + m.f.Name
 		}
 	}
-	said, err := inWith(ctx, m.bench.entry, m.target, m.patch, "/bin/sh", "-c", script, "carrel", m.head, message)
+	b, err := m.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	if m.borrowed {
+		if err := fill(ctx, b.entry, m.target); err != nil {
+			return nil, err
+		}
+	}
+	said, err := run(ctx, b.entry, api.Command{Dir: m.target, Label: fmt.Sprintf("merge of %s at %.12s", m.f.Branch(), m.head),
+		Argv: []string{"/bin/sh", "-c", script, "carrel", m.head, message}}, m.patch)
 	if err == nil && said.status != 0 {
 		err = said.problem("git merge")
 	}
@@ -439,18 +417,32 @@ func (m *merging) merge(ctx context.Context) (*Into, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := &Into{Repository: m.tree.Repository, Branch: m.into, Head: m.head, Before: m.before, After: after, Steps: said.steps}
+	done := &Merged{Name: m.f.Name, Repository: m.tree.Repository, Branch: m.into, Head: m.head, Before: m.before, After: after,
+		Steps: said.steps}
 	if !m.borrowed {
 		done.Path = api.Text(m.target)
 	}
 	return done, nil
 }
 
+// place is the workspace in which git merges: that of the coordinator itself, whose policy holds for
+// its own working tree, else one for this merge.
+func (m *merging) place(ctx context.Context) (*bench, error) {
+	if m.t.by == nil {
+		return m.t.bench(ctx, m.target)
+	}
+	e, ok, err := m.t.c.WholeName(m.t.by.Workspace)
+	if err == nil && (!ok || e.Project != m.target) {
+		err = fmt.Errorf("%s is not where workspace %s works", m.target, m.t.by.Workspace)
+	}
+	return &bench{c: m.t.c, entry: e, lent: true}, err
+}
+
 // close lets go of what the merge has taken. It may be called twice.
 func (m *merging) close() {
-	if m.bench != nil {
-		m.bench.close()
-		m.bench = nil
+	if m.look != nil {
+		m.look.close()
+		m.look = nil
 	}
 	if m.borrowed {
 		ctx, cancel := context.WithTimeout(context.Background(), endTime)

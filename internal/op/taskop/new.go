@@ -14,16 +14,12 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/named"
 	"carrel/internal/op"
-	"carrel/internal/op/startop"
 	"carrel/internal/supervisor"
 	"carrel/internal/task"
 )
 
 // endTime is how long a workspace that is not wanted any more may take to end.
 const endTime = 20 * time.Second
-
-// maxTrees bounds the repositories of one task.
-const maxTrees = 16
 
 // NewRequest is a task that is asked for.
 type NewRequest struct {
@@ -35,8 +31,15 @@ type NewRequest struct {
 	Purpose     string
 	Include     []string // files that git does not have, to be taken over from the caller's working tree
 	WithChanges bool     // take over what is in no commit there
-	With        []string // directories of further repositories
 	Words       []string // flags of carrel start
+}
+
+// making is a task that is being made.
+type making struct {
+	*records
+	f     *found
+	r     *NewRequest
+	where *task.Place // the caller
 }
 
 // New makes a task: branch, worktree, workspace, and its agent in a terminal. Where something
@@ -57,16 +60,23 @@ func (t *Tasks) New(ctx context.Context, r *NewRequest) (*api.Task, error) {
 	defer release()
 	if _, err := t.store.Get(key, r.Name); !errors.Is(err, task.ErrNone) {
 		if err == nil {
-			err = &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: r.Name, Message: fmt.Sprintf("there is a task %q already", r.Name),
-				Hint: "`carrel task open " + r.Name + "` goes on with it, `carrel task drop " + r.Name + "` throws it away"}
+			err = &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: r.Name,
+				Message: fmt.Sprintf("there is a task %q already", r.Name),
+				Hint:    "`carrel task open " + r.Name + "` goes on with it, `carrel task drop " + r.Name + "` throws it away"}
 		}
 		return nil, err
 	}
-	f := &found{&task.Task{Name: r.Name, Parent: t.by, Prompt: r.Prompt, Created: time.Now().Truncate(time.Second)}, key}
-	if err := t.plan(ctx, f, r, where); err != nil {
+	f := &found{&task.Task{Name: r.Name, Prompt: r.Prompt, Created: time.Now().Truncate(time.Second)}, key}
+	if t.by != nil {
+		if err := t.bounded(f, r); err != nil {
+			return nil, err
+		}
+	}
+	m := &making{t.records, f, r, where}
+	if err := m.plan(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.make(ctx, f, r, where); err != nil {
+	if err := m.make(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*endTime)
 		defer cancel()
 		return nil, errors.Join(err, t.remove(undo, f))
@@ -75,43 +85,33 @@ func (t *Tasks) New(ctx context.Context, r *NewRequest) (*api.Task, error) {
 }
 
 // plan decides all that a task is to be.
-func (t *Tasks) plan(ctx context.Context, f *found, r *NewRequest, where *task.Place) error {
-	places := []*task.Place{where}
-	for _, dir := range r.With {
-		other, err := t.at(ctx, dir)
-		if err != nil {
-			return fmt.Errorf("--with %q: %w", dir, err)
-		}
-		if slices.ContainsFunc(places, func(p *task.Place) bool { return p.Common == other.Common }) {
-			return fmt.Errorf("--with %q: the task has a worktree of that repository already", dir)
-		}
-		places = append(places, other)
+func (m *making) plan(ctx context.Context) error {
+	t, f, r, where := m.records, m.f, m.r, m.where
+	revision := "HEAD"
+	if r.Base != "" {
+		revision = r.Base
 	}
-	if len(places) > maxTrees {
-		return fmt.Errorf("a task has worktrees of at most %d repositories, not %d", maxTrees, len(places))
+	base, err := t.git.Commit(ctx, where.Top, revision)
+	if err != nil {
+		return fmt.Errorf("%w: %s\nhint: --base names a branch or a commit; a new repository needs a first commit", err, where.Top)
 	}
-	for i, p := range places {
-		revision := "HEAD"
-		if i == 0 && r.Base != "" {
-			revision = r.Base
-		}
-		base, err := t.git.Commit(ctx, p.Top, revision)
-		if err != nil {
-			return fmt.Errorf("%w: %s\nhint: --base names a branch or a commit; a new repository needs a first commit", err, p.Top)
-		}
-		if t.git.HasBranch(ctx, p.Top, f.Branch()) {
-			return &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: f.Branch(), Message: fmt.Sprintf("there is a branch %q in %s already", f.Branch(), p.Main),
-				Hint: "take another name, or remove it: git branch -D " + f.Branch()}
-		}
-		into := p.Branch
-		if i == 0 && r.Base != "" && t.git.HasBranch(ctx, p.Top, r.Base) {
-			into = r.Base
-		}
-		f.Trees = append(f.Trees, task.Tree{Repository: api.Text(p.Main), Common: api.Text(p.Common), Base: base, Into: into,
-			Path: api.Text(task.PathOf(t.dataHome(), task.Key(p.Common), p.Main, r.Name))})
+	if t.git.HasBranch(ctx, where.Top, f.Branch()) {
+		return &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: f.Branch(),
+			Message: fmt.Sprintf("there is a branch %q in %s already", f.Branch(), where.Main),
+			Hint:    "take another name, or remove it: git branch -D " + f.Branch()}
 	}
-	var err error
-	if f.Workspace, err = t.workspaceName(r.Name, where); err != nil {
+	into := where.Branch
+	if r.Base != "" && t.git.HasBranch(ctx, where.Top, r.Base) {
+		into = r.Base
+	}
+	f.Tree = task.Tree{Repository: api.Text(where.Main), Common: api.Text(where.Common), Base: base, Into: into,
+		Path: api.Text(task.PathOf(t.dataHome(), f.key, where.Main, r.Name))}
+	if m.by != nil {
+		if err := m.by.mayStart(agentOf(r)); err != nil {
+			return err
+		}
+	}
+	if f.Workspace, err = m.workspaceName(); err != nil {
 		return err
 	}
 	return f.command(r)
@@ -119,7 +119,8 @@ func (t *Tasks) plan(ctx context.Context, f *found, r *NewRequest, where *task.P
 
 // workspaceName is the task's own name, or one with the repository's where another workspace
 // has that.
-func (t *Tasks) workspaceName(name string, where *task.Place) (string, error) {
+func (m *making) workspaceName() (string, error) {
+	t, name, where := m.records, m.r.Name, m.where
 	for _, one := range []string{name, named.NameFor(where.Main)[:min(len(named.NameFor(where.Main)), 20)] + "-" + name} {
 		if _, err := named.Read(t.c.State(), one); err == nil {
 			continue
@@ -128,19 +129,25 @@ func (t *Tasks) workspaceName(name string, where *task.Place) (string, error) {
 			return one, named.CheckName(one)
 		}
 	}
-	return "", &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: name, Message: fmt.Sprintf("there is a workspace %q already", name),
-		Hint: "take another name, or remove the workspace: carrel revoke " + name}
+	return "", &api.Denial{Code: api.CodeExists, Operation: "task new", Subject: name,
+		Message: fmt.Sprintf("there is a workspace %q already", name),
+		Hint:    "take another name, or remove the workspace: carrel revoke " + name}
+}
+
+// agentOf is the agent that works on a task, "" for none: what is named, or what the command starts.
+func agentOf(r *NewRequest) string {
+	if r.Agent == "" && len(r.Argv) > 0 {
+		if a, ok := agents.ByCommand(filepath.Base(r.Argv[0])); ok {
+			return a.Name
+		}
+	}
+	return r.Agent
 }
 
 // command decides what works on the task, and the words that start its workspace.
 func (f *found) command(r *NewRequest) error {
-	f.Agent = r.Agent
+	f.Agent = agentOf(r)
 	argv := slices.Clone(r.Argv)
-	if f.Agent == "" && len(argv) > 0 {
-		if a, ok := agents.ByCommand(filepath.Base(argv[0])); ok {
-			f.Agent = a.Name
-		}
-	}
 	switch {
 	case len(argv) > 0:
 		placed := false
@@ -149,7 +156,8 @@ func (f *found) command(r *NewRequest) error {
 			argv[i] = strings.ReplaceAll(argv[i], "{prompt}", r.Prompt)
 		}
 		if r.Prompt != "" && !placed {
-			return fmt.Errorf("a prompt is given, and the command %q has no place for it\nhint: the word {prompt} in it stands for the prompt", r.Argv)
+			return fmt.Errorf("a prompt is given, and the command %q has no place for it\n"+
+				"hint: the word {prompt} in it stands for the prompt", r.Argv)
 		}
 	case f.Agent != "":
 		a, ok := agents.ByName(f.Agent)
@@ -161,18 +169,22 @@ func (f *found) command(r *NewRequest) error {
 			return err
 		}
 	case r.Prompt != "":
-		return errors.New("a prompt is given, and no agent to work on it\nhint: --agent claude, or a command behind --, in which {prompt} stands for it")
+		return errors.New("a prompt is given, and no agent to work on it\n" +
+			"hint: --agent claude, or a command behind --, in which {prompt} stands for it")
 	}
 	if err := op.NoZeroBytes("task new", argv...); err != nil {
 		return err
 	}
 	f.Argv = texts(argv)
 	start := append([]string{"start"}, r.Words...)
-	for _, other := range f.Trees[1:] {
-		start = append(start, "--write="+string(other.Path))
+	if f.Agent == "" { // of a coordinator's own agent
+		start = slices.DeleteFunc(start, func(w string) bool { return strings.HasPrefix(w, "--no-prompts") })
 	}
 	if f.Agent != "" {
 		start = append(start, "--agent="+f.Agent)
+	}
+	if f.Parent == "" && len(f.Argv) > 0 { // else a person sits there, or the coordinator asks
+		start = append(start, "--notify")
 	}
 	purpose := r.Purpose
 	if purpose == "" {
@@ -183,36 +195,39 @@ func (f *found) command(r *NewRequest) error {
 }
 
 // make makes what was planned.
-func (t *Tasks) make(ctx context.Context, f *found, r *NewRequest, where *task.Place) error {
-	for i := range f.Trees {
-		one := &f.Trees[i]
-		if err := os.MkdirAll(filepath.Dir(string(one.Path)), 0o700); err != nil {
-			return err
-		}
-		if _, err := os.Lstat(string(one.Path)); err == nil {
-			return fmt.Errorf("%q is there already, and no task's\nhint: look at it and move it away", string(one.Path))
-		}
+func (m *making) make(ctx context.Context) error {
+	t, f := m.records, m.f
+	one := &f.Tree
+	if err := os.MkdirAll(filepath.Dir(string(one.Path)), 0o700); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(string(one.Path)); err == nil {
+		return fmt.Errorf("%q is there already, and no task's\nhint: look at it and move it away", string(one.Path))
 	}
 	if err := t.store.Save(f.key, f.Task); err != nil { // first: what a kill leaves can be dropped by its name
 		return err
 	}
-	for i := range f.Trees {
-		one := &f.Trees[i]
-		if err := t.git.AddTree(ctx, repository(one), string(one.Path), f.Branch(), one.Base, "carrel task "+f.Name); err != nil {
-			return err
-		}
+	if err := t.git.AddTree(ctx, repository(one), string(one.Path), f.Branch(), one.Base, "carrel task "+f.Name); err != nil {
+		return err
+	}
+	if err := m.include(); err != nil { // before the walls stand: they hide what is secret of it
+		return err
 	}
 	e, err := t.start(ctx, f)
 	if err != nil {
 		return err
 	}
-	for i := range f.Trees {
-		if err := fill(ctx, e, string(f.Trees[i].Path)); err != nil {
+	if e.Project != string(f.Tree.Path) {
+		return fmt.Errorf("the workspace would work in %q, not in the task's worktree\n"+
+			"hint: a profile with `cwd` cannot be used for a task", e.Project)
+	}
+	if err := fill(ctx, e, string(one.Path)); err != nil {
+		return err
+	}
+	if m.r.WithChanges {
+		if err := m.takeOver(ctx); err != nil {
 			return err
 		}
-	}
-	if err := t.takeOver(ctx, f, r, where); err != nil {
-		return err
 	}
 	return t.startAgent(ctx, f, e)
 }
@@ -226,20 +241,24 @@ func fill(ctx context.Context, e supervisor.Entry, tree string) error {
 	return err
 }
 
-// takeOver copies what git does not have from the caller's working tree.
-func (t *Tasks) takeOver(ctx context.Context, f *found, r *NewRequest, where *task.Place) error {
-	tree := string(f.main().Path)
-	if len(r.Include) > 0 {
-		n, err := task.Copy(where.Top, tree, r.Include)
-		if err != nil {
-			return err
-		}
-		t.c.Tell(fmt.Sprintf("%d files were taken over from %s", n, where.Top))
-	}
-	if !r.WithChanges {
+// include copies the files that were named from the caller's working tree.
+func (m *making) include() error {
+	t, f, r, where := m.records, m.f, m.r, m.where
+	if len(r.Include) == 0 {
 		return nil
 	}
-	b, err := t.bench(ctx, where.Top, nil, nil)
+	n, err := task.Copy(where.Top, string(f.Tree.Path), r.Include)
+	if err == nil {
+		t.c.Tell(fmt.Sprintf("%d files were taken over from %s", n, where.Top))
+	}
+	return err
+}
+
+// takeOver copies what is in no commit from the caller's working tree.
+func (m *making) takeOver(ctx context.Context) error {
+	t, f, where := m.records, m.f, m.where
+	tree := string(f.Tree.Path)
+	b, err := t.look(ctx, where.Top, where.Common)
 	if err != nil {
 		return err
 	}
@@ -283,44 +302,4 @@ func parseStatus(out string) (changed, gone []string) {
 		}
 	}
 	return changed, gone
-}
-
-// start starts the workspace of a task, or finds it running.
-func (t *Tasks) start(ctx context.Context, f *found) (supervisor.Entry, error) {
-	if e, ok, err := t.running(f); ok || err != nil {
-		return e, err
-	}
-	c := t.c.At(string(f.main().Path))
-	under, err := c.Ceilings()
-	if err != nil {
-		return supervisor.Entry{}, err
-	}
-	r := &startop.Request{Name: f.Workspace, Detach: true, Words: words(f.Words)}
-	r.Asked.Ceilings = under
-	started, err := startop.Start(ctx, c, r)
-	if err != nil {
-		return supervisor.Entry{}, err
-	}
-	for _, text := range append(started.Announcements, started.Notes...) {
-		c.Tell(text)
-	}
-	e, ok, err := t.running(f)
-	if err == nil && !ok {
-		err = fmt.Errorf("workspace %q has ended by itself\nhint: `carrel events %s` says why", f.Workspace, f.Workspace)
-	}
-	return e, err
-}
-
-// startAgent starts what works on the task, in a terminal, and writes down which that is.
-func (t *Tasks) startAgent(ctx context.Context, f *found, e supervisor.Entry) error {
-	f.App = ""
-	if len(f.Argv) > 0 {
-		c := api.Command{Name: "agent", Argv: words(f.Argv), Columns: 120, Rows: 40}
-		r, err := e.Call(ctx, api.Request{Op: api.OpTerminal, Command: &c})
-		if err != nil {
-			return err
-		}
-		f.App = r.App.ID
-	}
-	return t.store.Save(f.key, f.Task)
 }

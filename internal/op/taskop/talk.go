@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/op"
 	"carrel/internal/supervisor"
 )
 
@@ -100,6 +101,19 @@ func (t *Tasks) Open(ctx context.Context, name string) (e supervisor.Entry, a *a
 	return e, a, err
 }
 
+// Close ends a task's workspace, with its agent; all else of it stays.
+func (t *Tasks) Close(ctx context.Context, name string) error {
+	f, err := t.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	e, running, err := t.running(f)
+	if err != nil || !running {
+		return err
+	}
+	return op.End(ctx, e)
+}
+
 // runsIn says whether an app of a workspace runs.
 func runsIn(ctx context.Context, e supervisor.Entry, app string) (bool, error) {
 	apps, err := e.Apps(ctx)
@@ -136,28 +150,45 @@ func (t *Tasks) Rename(ctx context.Context, from, to string) (*api.Task, error) 
 	defer release()
 	if _, running, err := t.running(f); err != nil || running {
 		if err == nil {
-			err = fmt.Errorf("task %s runs, and its workspace may write to its branch by that name alone\nhint: `carrel stop %s` ends it", from, f.Workspace)
+			err = fmt.Errorf("task %s runs, and its workspace may write to its branch by that name alone\n"+
+				"hint: `carrel stop %s` ends it", from, f.Workspace)
 		}
 		return nil, err
 	}
 	if _, err := t.store.Get(f.key, to); err == nil {
-		return nil, &api.Denial{Code: api.CodeExists, Operation: "task rename", Subject: to, Message: fmt.Sprintf("there is a task %q already", to)}
+		return nil, &api.Denial{Code: api.CodeExists, Operation: "task rename", Subject: to,
+			Message: fmt.Sprintf("there is a task %q already", to)}
 	}
 	renamed := *f.Task
 	renamed.Name = to
 	if err := t.store.Save(f.key, &renamed); err != nil { // two records for a moment, and never none
 		return nil, err
 	}
-	for i := range f.Trees {
-		if err := t.git.RenameBranch(ctx, repository(&f.Trees[i]), f.Branch(), renamed.Branch()); err != nil {
-			for j := range i {
-				err = errors.Join(err, t.git.RenameBranch(ctx, repository(&f.Trees[j]), renamed.Branch(), f.Branch()))
-			}
-			return nil, errors.Join(err, t.store.Remove(f.key, to))
-		}
+	if err := t.git.RenameBranch(ctx, repository(&f.Tree), f.Branch(), renamed.Branch()); err != nil {
+		return nil, errors.Join(err, t.store.Remove(f.key, to))
 	}
 	if err := t.store.Remove(f.key, from); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	return t.tell(ctx, &found{&renamed, f.key})
+}
+
+// Run runs a command in a task's workspace, in its worktree.
+func (t *Tasks) Run(ctx context.Context, name string, argv []string) (*Ran, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("no command given")
+	}
+	f, err := t.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	e, err := t.mustRun(f)
+	if err != nil {
+		return nil, err
+	}
+	said, err := in(ctx, e, string(f.Tree.Path), argv...)
+	if err != nil {
+		return nil, err
+	}
+	return &Ran{Stdout: api.Text(said.out), Stderr: api.Text(said.err), Exit: said.status}, nil
 }

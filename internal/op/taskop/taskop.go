@@ -22,11 +22,28 @@ import (
 )
 
 // Tasks are those of a caller.
-type Tasks struct {
+type Tasks struct{ *records }
+
+// records are what is known of them, and what all operations do with one.
+type records struct {
 	c     *op.Caller
 	git   *task.Git
 	store *task.Store
-	by    string // the workspace of the agent that asks; "" for a person
+	by    *Coordinator // the workspace that asks; nil for a person
+}
+
+// Operator is what can be asked about tasks, outside and inside a coordinator's workspace.
+type Operator interface {
+	New(context.Context, *NewRequest) (*api.Task, error)
+	Status(ctx context.Context, name string) (*api.Task, error)
+	List(ctx context.Context, everywhere, sizes bool) ([]api.Task, error)
+	Diff(ctx context.Context, name string, stat bool) (string, error)
+	Wait(context.Context, *WaitRequest) ([]api.Task, error)
+	Capture(ctx context.Context, name string, lines int) ([]string, error)
+	Send(ctx context.Context, name, text string) error
+	Merge(context.Context, *MergeRequest) (*Merged, error)
+	Close(ctx context.Context, name string) error
+	Drop(ctx context.Context, name string, force bool) error
 }
 
 // Open finds git and the records.
@@ -35,7 +52,7 @@ func Open(c *op.Caller) (*Tasks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tasks{c: c, git: git, store: task.OpenStore(c.State())}, nil
+	return &Tasks{&records{c: c, git: git, store: task.OpenStore(c.State())}}, nil
 }
 
 // found is a task with where its record is.
@@ -44,34 +61,31 @@ type found struct {
 	key string
 }
 
-// main is its first worktree.
-func (f *found) main() *task.Tree { return &f.Trees[0] }
-
 // repository is a directory in which git finds the repository of a tree.
 func repository(t *task.Tree) string { return string(t.Common) }
 
 // find gives the task that a name means: of the caller's repository, else of any.
-func (t *Tasks) find(ctx context.Context, name string) (*found, error) {
+func (rec *records) find(ctx context.Context, name string) (*found, error) {
 	if err := task.CheckName(name); err != nil {
 		return nil, err
 	}
-	if where, err := t.here(ctx); err == nil {
+	if where, err := rec.here(ctx); err == nil {
 		key := task.Key(where.Common)
-		one, err := t.store.Get(key, name)
+		one, err := rec.store.Get(key, name)
 		if err == nil {
-			return t.mine(&found{one, key})
+			return rec.mine(&found{one, key})
 		}
 		if !errors.Is(err, task.ErrNone) {
 			return nil, err
 		}
 	}
-	keys, err := t.store.Keys()
+	keys, err := rec.store.Keys()
 	if err != nil {
 		return nil, err
 	}
 	var all []*found
 	for _, key := range keys {
-		if one, err := t.store.Get(key, name); err == nil {
+		if one, err := rec.store.Get(key, name); err == nil {
 			all = append(all, &found{one, key})
 		}
 	}
@@ -79,48 +93,52 @@ func (t *Tasks) find(ctx context.Context, name string) (*found, error) {
 	case 0:
 		return nil, none(name)
 	case 1:
-		return t.mine(all[0])
+		return rec.mine(all[0])
 	}
 	var places []string
 	for _, f := range all {
-		places = append(places, string(f.main().Repository))
+		places = append(places, string(f.Tree.Repository))
 	}
 	return nil, fmt.Errorf("task %q is in several repositories: %s\nhint: go into the one that you mean", name, strings.Join(places, ", "))
 }
 
 // none says that there is no task of a name.
 func none(name string) error {
-	return &api.Denial{Code: api.CodeNoTask, Operation: "task", Subject: name, Message: fmt.Sprintf("no task %q", name), Hint: "`carrel task list` names them"}
+	return &api.Denial{Code: api.CodeNoTask, Operation: "task", Subject: name, Message: fmt.Sprintf("no task %q", name),
+		Hint: "`carrel task list` names them"}
 }
 
 // mine refuses an agent what it has not asked for itself, as if it were not there.
-func (t *Tasks) mine(f *found) (*found, error) {
-	if t.by != "" && f.Parent != t.by {
+func (rec *records) mine(f *found) (*found, error) {
+	if rec.by != nil && f.Parent != rec.by.Workspace {
 		return nil, none(f.Name)
 	}
 	return f, nil
 }
 
 // here is where the caller is in a repository.
-func (t *Tasks) here(ctx context.Context) (*task.Place, error) { return t.at(ctx, t.c.Dir) }
+func (rec *records) here(ctx context.Context) (*task.Place, error) { return rec.at(ctx, rec.c.Dir) }
 
-func (t *Tasks) at(ctx context.Context, dir string) (*task.Place, error) {
-	dir, err := t.c.Abs(dir)
+func (rec *records) at(ctx context.Context, dir string) (*task.Place, error) {
+	dir, err := rec.c.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	return t.git.Where(ctx, dir)
+	return rec.git.Where(ctx, dir)
 }
 
 // running finds the workspace of a task, if it runs.
-func (t *Tasks) running(f *found) (supervisor.Entry, bool, error) { return t.c.WholeName(f.Workspace) }
+func (rec *records) running(f *found) (supervisor.Entry, bool, error) {
+	return rec.c.WholeName(f.Workspace)
+}
 
 // mustRun is running for what needs it.
-func (t *Tasks) mustRun(f *found) (supervisor.Entry, error) {
-	e, ok, err := t.running(f)
+func (rec *records) mustRun(f *found) (supervisor.Entry, error) {
+	e, ok, err := rec.running(f)
 	if err == nil && !ok {
-		err = &api.Denial{Code: api.CodeNotRunning, Operation: "task", Subject: f.Name, Message: fmt.Sprintf("the workspace of task %s does not run", f.Name),
-			Hint: "`carrel task open " + f.Name + "` starts it, and its agent"}
+		err = &api.Denial{Code: api.CodeNotRunning, Operation: "task", Subject: f.Name,
+			Message: fmt.Sprintf("the workspace of task %s does not run", f.Name),
+			Hint:    "`carrel task open " + f.Name + "` starts it, and its agent"}
 	}
 	return e, err
 }
@@ -135,16 +153,16 @@ func (f *found) app() (string, error) {
 }
 
 // all gives the tasks of the caller's repository, or of all repositories.
-func (t *Tasks) all(ctx context.Context, everywhere bool) ([]*found, error) {
+func (rec *records) all(ctx context.Context, everywhere bool) ([]*found, error) {
 	var keys []string
 	if everywhere {
-		list, err := t.store.Keys()
+		list, err := rec.store.Keys()
 		if err != nil {
 			return nil, err
 		}
 		keys = list
 	} else {
-		where, err := t.here(ctx)
+		where, err := rec.here(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -152,15 +170,15 @@ func (t *Tasks) all(ctx context.Context, everywhere bool) ([]*found, error) {
 	}
 	var all []*found
 	for _, key := range keys {
-		list, broken, err := t.store.List(key)
+		list, broken, err := rec.store.List(key)
 		if err != nil {
 			return nil, err
 		}
 		for _, why := range broken {
-			t.c.Tell(why.Error())
+			rec.c.Tell(why.Error())
 		}
 		for _, one := range list {
-			if f, err := t.mine(&found{one, key}); err == nil {
+			if f, err := rec.mine(&found{one, key}); err == nil {
 				all = append(all, f)
 			}
 		}
@@ -169,11 +187,11 @@ func (t *Tasks) all(ctx context.Context, everywhere bool) ([]*found, error) {
 }
 
 // dataHome is where data of programs is kept that a person uses.
-func (t *Tasks) dataHome() string {
-	if dir := t.c.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+func (rec *records) dataHome() string {
+	if dir := rec.c.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}
-	return filepath.Join(t.c.Getenv("HOME"), ".local/share")
+	return filepath.Join(rec.c.Getenv("HOME"), ".local/share")
 }
 
 // texts are words as they are kept.

@@ -1,4 +1,4 @@
-package session
+package protectednames
 
 import (
 	"io/fs"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"carrel/internal/hostfile"
-	"carrel/internal/protectednames"
 )
 
 // maxCounted bounds the walk that counts changes: it is for a summary, and a
@@ -21,10 +20,10 @@ type Changed struct {
 	Complete bool     // false: the tree has more entries than were looked at
 }
 
-// changedSince looks for what has a change time at or after start. Change times
+// ChangedSince looks for what has a change time at or after start. Change times
 // are set by the kernel, so a command cannot turn them back; their grain is
 // coarser than the clock's, hence the slack.
-func changedSince(project string, start time.Time) Changed {
+func ChangedSince(project string, start time.Time) Changed {
 	c := Changed{Complete: true}
 	since := start.Add(-10 * time.Millisecond)
 	seen := 0
@@ -45,7 +44,7 @@ func changedSince(project string, start time.Time) Changed {
 			return nil // the repository's own bookkeeping
 		}
 		c.Files++
-		if protectednames.Risky(rel) && len(c.Risky) < 20 {
+		if Risky(rel) && len(c.Risky) < 20 {
 			c.Risky = append(c.Risky, strings.TrimPrefix(rel, "/"))
 		}
 		return nil
