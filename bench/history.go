@@ -20,7 +20,7 @@ func (b *historySuite) historySuites() []func() table {
 	for _, fs := range []fileSystem{tmpfs, ext4} {
 		out = append(out, func() table { return b.history(fs) }, func() table { return b.aged(fs) })
 	}
-	return out
+	return append(out, func() table { return b.reviewed(ext4) })
 }
 
 const aboutFresh = "Each run has a new file system, with the state directory on it: tmpfs, or ext4 in an image on a loop device. " +

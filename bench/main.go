@@ -136,7 +136,7 @@ func run(o options, out io.Writer) error {
 	return err
 }
 
-const suiteNames = "walls, network, history, broker, calls, undo, million, desks, mcp, stdio, hostexec, containers, desktop"
+const suiteNames = "walls, network, history, review, broker, calls, undo, million, desks, mcp, stdio, hostexec, containers, desktop"
 
 // suites gives those that a word names, all for none.
 func (b *bench) suites(only string) ([]func() table, error) {
@@ -162,6 +162,8 @@ func (b *bench) suites(only string) ([]func() table, error) {
 		return calls, nil
 	case "history":
 		return h.historySuites(), nil
+	case "review":
+		return []func() table{func() table { return h.reviewed(ext4) }}, nil
 	case "undo":
 		return undo, nil
 	case "desks":

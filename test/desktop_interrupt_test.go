@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,27 +15,32 @@ import (
 	"time"
 )
 
-// interrupted starts a command of carrel, gives it Ctrl-C after a while, and wants it to
-// end at once.
-func (s *stay) interrupted(after time.Duration, input, verb string, args ...string) result {
+// interrupted starts a command of carrel, waits, gives it Ctrl-C, and wants it to end at once. wait is
+// given what the command has written to standard error.
+func (s *stay) interrupted(wait func(said func() string), input, verb string, args ...string) result {
 	t := s.w.t
 	t.Helper()
 	cmd := s.w.command(s.w.bin, s.words(verb, args...)...)
 	cmd.Stdin = strings.NewReader(input)
-	var out strings.Builder
-	cmd.Stderr = &out
+	out, err := os.Create(t.TempDir() + "/said")
+	s.w.must(err)
+	defer out.Close()
+	cmd.Stderr = out
+	said := func() string { return s.w.read(out.Name()) }
 	s.w.must(s.w.start(cmd))
-	time.Sleep(after)
+	wait(said)
 	start := time.Now()
 	_ = cmd.Process.Signal(syscall.SIGINT)
-	err := cmd.Wait()
-	if took := time.Since(start); took > 3*time.Second {
+	err = cmd.Wait()
+	if took := time.Since(start); took > 10*time.Second { // the waits are for three times as long
 		t.Errorf("%s %q took %v to end", verb, args, took)
 	}
-	r := result{err: out.String()}
+	r := result{err: said()}
 	s.w.ended(&r, cmd, err)
 	return r
 }
+
+func after(d time.Duration) func(func() string) { return func(func() string) { time.Sleep(d) } }
 
 // TestDesktopInterrupted: Ctrl-C ends what looks, waits and acts, and nothing of it goes
 // on or stays; a video that it ends can be watched.
@@ -51,12 +57,12 @@ func TestDesktopInterrupted(t *testing.T) {
 		{"a11y find", "--name", "never", "--wait"}, {"key", "F7", "--hold", "30s"}, {"drag", "10", "10", "700", "700", "--for", "30s"},
 	}
 	for _, c := range waits {
-		if r := s.interrupted(400*time.Millisecond, "", c[0], c[1:]...); r.signal != syscall.SIGINT {
+		if r := s.interrupted(after(400*time.Millisecond), "", c[0], c[1:]...); r.signal != syscall.SIGINT {
 			t.Errorf("%q: %s", c, r)
 		}
 	}
-	for after := range 12 { // at whatever moment
-		r := s.interrupted(time.Duration(after)*4*time.Millisecond, "", "screenshot", "-o", "shot.png")
+	for moment := range 12 { // whatever that is
+		r := s.interrupted(after(time.Duration(moment)*4*time.Millisecond), "", "screenshot", "-o", "shot.png")
 		if r.signal != syscall.SIGINT && r.code != 0 {
 			t.Errorf("a picture: %s", r)
 		}
@@ -65,21 +71,34 @@ func TestDesktopInterrupted(t *testing.T) {
 		}
 		_ = os.Remove(w.project + "/shot.png")
 	}
-	if r := s.interrupted(500*time.Millisecond, strings.Repeat("LONG text, Grüße 你好. ", 20_000), "type", "-"); r.signal != syscall.SIGINT {
+	long, typed := strings.Repeat("LONG text, Grüße 你好. ", 20_000), 0
+	types := func(func() string) { eventually(t, "it types", func() bool { return len(s.file("taken")) > 0 }) }
+	if r := s.interrupted(types, long, "type", "-"); r.signal != syscall.SIGINT {
 		t.Errorf("typing: %s", r)
 	}
-	waitABit()
-	typed := len(s.file("taken"))
-	if time.Sleep(500 * time.Millisecond); len(s.file("taken")) != typed || typed == 0 {
-		t.Errorf("%d bytes were typed, then %d", typed, len(s.file("taken")))
+	eventually(t, "no more is typed", func() bool { // than what is on its way
+		before := len(s.file("taken"))
+		time.Sleep(500 * time.Millisecond)
+		typed = len(s.file("taken"))
+		return typed == before
+	})
+	if typed >= len(long) {
+		t.Errorf("%d bytes were typed", typed)
 	}
 	held := regexp.MustCompile(`(key|button)\[\d+\]=down`)
 	if out := s.sh(`for id in $(xinput list --id-only); do xinput query-state $id; done`); held.MatchString(out) || !strings.Contains(out, "key[") {
 		t.Errorf("held down: %s", held.FindAllString(out, -1))
 	}
 
-	for _, ending := range []string{"mkv", "mp4", "webm"} {
-		if r := s.interrupted(1500*time.Millisecond, "", "record", "-o", "v."+ending); r.code != 0 {
+	for i, ending := range []string{"mkv", "mp4", "webm"} {
+		records := func(func() string) {
+			eventually(t, "it records", func() bool {
+				begun := slices.DeleteFunc(s.events(), func(e toldEvent) bool { return e.Kind != "record" || !strings.HasPrefix(e.Text, "begins") })
+				return len(begun) > i
+			})
+			time.Sleep(time.Second)
+		}
+		if r := s.interrupted(records, "", "record", "-o", "v."+ending); r.code != 0 {
 			t.Errorf("recording: %s", r)
 		}
 		out, err := exec.Command("ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0", w.project+"/v."+ending).CombinedOutput()
@@ -87,7 +106,10 @@ func TestDesktopInterrupted(t *testing.T) {
 			t.Errorf("%s has %s frames, %v", ending, out, err)
 		}
 	}
-	if r := s.interrupted(500*time.Millisecond, "", "watch"); r.code != 0 || !strings.Contains(r.err, "Ctrl-C ends it") {
+	watches := func(said func() string) {
+		eventually(t, "it watches", func() bool { return strings.Contains(said(), "Ctrl-C ends it") })
+	}
+	if r := s.interrupted(watches, "", "watch"); r.code != 0 {
 		t.Errorf("watching: %s", r)
 	}
 	eventually(t, "nothing more of the encoder and of watching", func() bool { return !s.runs("ffmpeg") && !s.runs("x11vnc") })

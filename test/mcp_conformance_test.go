@@ -3,16 +3,21 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // mcpHTTP starts a server on a port and gives its address.
@@ -51,9 +56,19 @@ func TestMCPConformance(t *testing.T) {
 	// The suite knows no tokens.
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
 	proxy.FlushInterval = -1
+	var passed lines // so that a request without an answer can be found
+	proxy.ModifyResponse = func(r *http.Response) error {
+		passed.add("%s begins to be answered: %s %s", r.Request.Header.Get("X-Number"), r.Status, r.Header.Get("Content-Type"))
+		return nil
+	}
 	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		number := passed.add("%s %.200s %v", r.Method, body, err)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.Header.Set("X-Number", number)
 		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(w.read(token)))
 		proxy.ServeHTTP(rw, r)
+		passed.add("%s is over: %v", number, r.Context().Err())
 	}))
 	defer front.Close()
 	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "logging-set-level", "server-sse-multiple-streams", "dns-rebinding-protection"} {
@@ -68,9 +83,29 @@ func TestMCPConformance(t *testing.T) {
 			r, ok = play()
 		}
 		if !ok {
-			t.Errorf("%s: %s", scenario, r)
+			t.Errorf("%s: %s\nrequests:\n%s", scenario, r, passed.all())
 		}
 	}
+}
+
+// lines are told by several at once; each has a number, and when it came.
+type lines struct {
+	mu   sync.Mutex
+	kept []string
+}
+
+func (l *lines) add(format string, args ...any) (number string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	number = strconv.Itoa(len(l.kept))
+	l.kept = append(l.kept, number+" "+time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+	return number
+}
+
+func (l *lines) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.kept, "\n")
 }
 
 // TestMCPInspector: the inspector's command line lists tools, and calls one.

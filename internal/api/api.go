@@ -81,6 +81,7 @@ type Result struct {
 	Started   time.Time     `json:"started"`
 	Duration  time.Duration `json:"duration_ns"`
 	Engine    string        `json:"engine"`                  // what made the walls or stands for them: namespaces, lima, vm; none
+	Layer     string        `json:"layer,omitempty"`         // of a draft: what holds its changes, see carrel review
 	History   string        `json:"history"`                 // on: each change was decided and recorded
 	Changed   *int          `json:"changed_files,omitempty"` // nil: not counted
 	Steps     []Step        `json:"steps,omitempty"`         // of the history, oldest first, where they were asked for

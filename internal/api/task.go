@@ -5,6 +5,7 @@ import "time"
 // Codes of refusals that are about tasks.
 const (
 	CodeNoTask     = "no-task"     // there is no task of that name, or not for this caller
+	CodeNoLayer    = "no-layer"    // there is no such layer of the project
 	CodeNotRunning = "not-running" // the task's workspace does not run
 	CodeUnsaved    = "unsaved"     // work would be lost, or is in the way: it is in no commit, or in no other branch
 	CodeConflict   = "conflict"    // the two branches do not fit together by themselves

@@ -21,13 +21,13 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/limacmd"
+	"carrel/internal/cli/reviewcmd"
 	"carrel/internal/cli/runcmd"
 	"carrel/internal/clipboard"
 	"carrel/internal/cmdline"
 	"carrel/internal/fileops"
 	"carrel/internal/hostexec/shim"
 	"carrel/internal/inside"
-	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
 	"carrel/internal/session"
 	"carrel/internal/show"
@@ -38,7 +38,7 @@ import (
 // Main runs the program with argv (argv[0] included) and returns its exit status.
 func Main(argv []string) int {
 	switch {
-	case len(argv) > 0 && sandbox.IsStage(argv[0]):
+	case len(argv) > 0 && stage.Is(argv[0]):
 		stage.Main()
 	case len(argv) > 0 && shim.Name(argv[0]) != "":
 		return shim.Main(shim.Name(argv[0]), argv[1:])
@@ -46,6 +46,8 @@ func Main(argv []string) int {
 		return inside.Main(argv)
 	case len(argv) > 0 && filepath.Base(argv[0]) == inside.FileHelper:
 		return fileops.Main(argv, os.Stdin, os.Stdout, os.Stderr)
+	case reviewcmd.Replays(argv):
+		return reviewcmd.Replay()
 	case len(argv) > 0 && argv[0] == session.DetachArg0:
 		return session.Detach(argv[1:])
 	case len(argv) == 2 && argv[0] == clipboard.HolderArg0:

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/cli/doctorcmd"
 	"carrel/internal/cli/historycmd"
 	"carrel/internal/cli/namedcmd"
+	"carrel/internal/cli/reviewcmd"
 	"carrel/internal/cli/runcmd"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ import (
 var order = strings.Fields(`
 run shell sandbox import explain config preset profile permissions start list status
 exec launch apps wait kill logs events terminal attach control manifest artifacts
-cleanup rm revoke task desktop ps approvals approve allow deny pause resume stop
+cleanup rm revoke task review desktop ps approvals approve allow deny pause resume stop
 history du show diff undo redo discard step connect audit denials links net hooks
 agent mcp stdio container install-dev lima vm doctor projects purge version`)
 
@@ -32,7 +33,7 @@ agent mcp stdio container install-dev lima vm doctor projects purge version`)
 func commands(env *cmdenv.Env, name string) []*cobra.Command {
 	table := slices.Concat(
 		runcmd.Commands(), namedcmd.Commands(), historycmd.Commands(), decisioncmd.Commands(),
-		desktopcmd.Commands(), configcmd.Commands(), agentcmd.Commands(), doctorcmd.Commands(),
+		desktopcmd.Commands(), configcmd.Commands(), agentcmd.Commands(), doctorcmd.Commands(), reviewcmd.Commands(),
 	)
 	for _, c := range table {
 		if c.Name == name {

@@ -15,7 +15,7 @@ import (
 // groups are the parts of the list of commands, and what is in each.
 var groups = []struct{ title, commands string }{
 	{"Run", "run shell explain doctor projects purge version"},
-	{"Undo", "history show diff undo redo discard du step"},
+	{"Undo", "history show diff undo redo discard du step review"},
 	{"Policy", "config preset profile permissions import approvals approve allow deny denials audit"},
 	{"Network", "net links connect"},
 	{"Workspaces", `start list ps status exec launch terminal attach apps wait kill logs events

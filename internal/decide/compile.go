@@ -1,11 +1,12 @@
 package decide
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"carrel/internal/advice"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
 	"carrel/internal/hostfacts"
@@ -13,6 +14,7 @@ import (
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+	"carrel/internal/remask"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
 	"carrel/internal/seccomp"
@@ -75,6 +77,13 @@ func (p *Decision) Compile(prepare bool) error {
 	if in.Overlays, err = p.overlays(prepare); err != nil {
 		return err
 	}
+	if in.Draft = p.Policy.History == policy.HistoryDraft; in.Draft {
+		layers, err := p.layersOver(prepare)
+		if err != nil {
+			return err
+		}
+		in.Overlays = append(in.Overlays, layers...)
+	}
 	if prepare {
 		if err := p.openAgentHome(); err != nil {
 			return err
@@ -113,7 +122,7 @@ func (p *Decision) Compile(prepare bool) error {
 		}
 	}
 	p.Plan.Private = p.Private
-	uncover(p)
+	remask.Uncover(p.Plan, p.Policy, p.Place.Project)
 	lendTmp(p)
 	if err := p.mountLinksHeld(); err != nil {
 		return err
@@ -179,33 +188,6 @@ func helpers(p *Decision, in *sandbox.Input) {
 		if kind == sandbox.KindFile && filepath.Dir(real) == "/usr/bin" && inside.IsHelper(real) && name != "open" {
 			in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: in.Self, ReadOnly: true, Reason: "links go to the person outside"})
 		}
-	}
-}
-
-// uncover has the broker see the project's files of secrets below their masks, and the
-// directories on the way without a mount, so that a directory with a secret in it can be
-// removed whole. It reads and changes none of them.
-func uncover(p *Decision) {
-	var bare []string
-	for i := range p.Plan.Mounts {
-		m := &p.Plan.Mounts[i]
-		if m.Kind != sandbox.MountMask || m.Dir || !pathname.Within(m.Target, p.Place.Project) {
-			continue
-		}
-		r := p.Policy.Lookup(m.Target).Rule
-		own := r != nil && r.Path == m.Target && r.Source.Layer == policy.LayerDefault
-		if own && strings.HasPrefix(r.Source.Text, hostview.SecretPrefix) {
-			m.Bare = true
-			bare = append(bare, m.Target)
-		}
-	}
-	for i := range p.Plan.Mounts {
-		m := &p.Plan.Mounts[i]
-		if m.Kind != sandbox.MountSelf || !m.Dir || m.ReadOnly || m.Target == p.Place.Project {
-			continue
-		}
-		m.Bare = slices.ContainsFunc(bare, func(secret string) bool { return pathname.Within(secret, m.Target) }) &&
-			pathname.Within(m.Target, p.Place.Project)
 	}
 }
 
@@ -284,6 +266,21 @@ func (p *viewed) overlays(make bool) ([]sandbox.Overlay, error) {
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// layersOver gives the layers of a draft. They are made before the plan is to be held.
+func (p *Decision) layersOver(prepare bool) ([]sandbox.Overlay, error) {
+	if prepare && len(p.Layers) == 0 {
+		return nil, &advice.Error{Err: errors.New("nothing keeps a layer for this workspace, so its changes cannot be reviewed"),
+			Hint: "`carrel run --review -- COMMAND` keeps one; a workspace that stays has --history on"}
+	}
+	layers := slices.Clone(p.Layers)
+	for _, dir := range p.Drafted() {
+		if len(p.Layers) == 0 {
+			layers = append(layers, sandbox.Overlay{Path: dir, Lower: dir, Upper: "a layer to review", Kept: true, Reason: "--review"})
+		}
+	}
+	return layers, nil
 }
 
 // overlay plans one cache. What lies in home shares one overlay; a cache that

@@ -13,6 +13,7 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/hostview"
 	"carrel/internal/policy"
+	"carrel/internal/remask"
 	"carrel/internal/sandbox"
 	"carrel/internal/statedir"
 	"carrel/internal/xvfb"
@@ -442,7 +443,7 @@ func TestUncovered(t *testing.T) {
 	p.Plan = &sandbox.Plan{Mounts: []sandbox.Mount{mask("/p/.env"), mask("/p/mine"), mask("/h/.env"), {Kind: sandbox.MountMask,
 		Target: "/p/dir", Dir: true},
 		{Kind: sandbox.MountSelf, Target: "/p", Dir: true}}}
-	uncover(p)
+	remask.Uncover(p.Plan, p.Policy, p.Place.Project)
 	if got := uncovered(p); !slices.Equal(got, []string{"/p/.env"}) {
 		t.Errorf("%q", got)
 	}

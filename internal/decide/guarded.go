@@ -132,34 +132,23 @@ func (p *guarded) withMaskedIgnored(files []hostview.File, expanded []policy.Rul
 	var names []byte
 	for _, r := range slices.Concat(p.Policy.Rules, expanded) {
 		if rel, ok := strings.CutPrefix(r.Path, p.Place.Project+"/"); ok && r.Access == policy.Deny && !strings.Contains(rel, "\n") {
-			names = append(names, "/"+gitPattern(rel)+"\n"...)
+			names = append(names, "/"+hostview.GitPattern(rel)+"\n"...)
 		}
 	}
-	names = append(names, p.ignoredGlobs()...)
-	if len(names) == 0 || p.Place.Home == "" {
-		return files
-	}
-	file := p.Place.Home + "/.config/git/ignore"
-	files = slices.Clone(files)
-	for i := range files {
-		if files[i].Path == file {
-			files[i].Data = append(append(slices.Clone(files[i].Data), '\n'), names...)
-			return files
-		}
-	}
-	return append(files, hostview.File{Path: file, Data: names, Perm: 0o644, Reason: "masked files for Git to ignore"})
+	return hostview.WithIgnored(files, p.Place.Home, append(names, p.ignoredGlobs()...))
 }
 
-// gitPattern makes a name plain in a gitignore(5) file.
-func gitPattern(name string) string {
-	var b strings.Builder
-	for _, c := range []byte(name) {
-		if strings.IndexByte(`*?[]\! #`, c) >= 0 {
-			b.WriteByte('\\')
+// Drafted are the places whose changes a draft keeps in layers over them: all that file rules
+// open for writing, with the project's repository.
+func (p *guarded) Drafted() []string {
+	dirs := slices.Clone(p.Guarded.Write)
+	for _, r := range p.planned().Rules {
+		private := r.Path == p.Policy.Scope.Tmp && r.Source.Layer == policy.LayerDefault
+		if real, kind := p.Facts.Resolve(r.Path); r.Path != "" && r.Access == policy.Write && !private && kind != sandbox.KindNone {
+			dirs = append(dirs, real)
 		}
-		b.WriteByte(c)
 	}
-	return b.String()
+	return sandbox.Outermost(dirs)
 }
 
 // Protected are the rules of names that make the user run code later. They

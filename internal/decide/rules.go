@@ -42,7 +42,7 @@ func (p *rules) inVM() bool      { return p.Policy != nil && p.Policy.Backend ==
 func (p *rules) inGvisor() bool  { return p.Policy != nil && p.Policy.Backend == policy.BackendGvisor }
 
 // History says whether changes go through the broker.
-func (p *rules) History() bool { return p.Policy.History != policy.HistoryOff }
+func (p *rules) History() bool { return p.Policy.History == policy.HistoryOn }
 
 // brokered says whether the changes of a place and all that lies in it go
 // through the broker.

@@ -24,6 +24,10 @@ func ExplainSetup(err error, contained bool) error {
 	switch {
 	case s.Step == sandbox.StepListener:
 		return noListener(s, inside, contained)
+	case s.Step == sandbox.StepLayer:
+		hint = "the file system of the state directory cannot be the upper part of an overlay: XDG_STATE_HOME names another one (ext4, " +
+			"xfs, btrfs, tmpfs); " +
+			"or run with --history on"
 	case inside:
 		hint = "this is already inside a carrel workspace; a second one inside needs `--nested full` on the outer one"
 	case s.Code == int(unix.ETOOMANYREFS):

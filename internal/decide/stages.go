@@ -155,6 +155,7 @@ type Decision struct {
 	Console      string            // the terminal of the command, "" for the process's own
 	Container    *Container        // with backend container; nil for all others
 	Machine      *machine.Machine  // with backend lima; nil for all others
+	Layers       []sandbox.Overlay // of a draft: over what can be written
 	HostPrograms map[string]string // of walls for host commands: their files, by name
 }
 

@@ -33,7 +33,8 @@ type plan struct {
 	Dir        api.Text   `json:"dir"`
 	Variables  []api.Text `json:"variables"`
 
-	closed bool // there are no sockets, with no namespace for them either
+	layered bool // what can be written has a layer over it
+	closed  bool // there are no sockets, with no namespace for them either
 }
 
 type planStep struct {
@@ -65,6 +66,7 @@ func planOf(p *sandbox.Plan) *plan {
 		Brokered:   show.Texts(p.Roots), NoExec: show.Texts(p.NoExec),
 		Command: show.Texts(p.Command.Argv), Dir: api.Text(p.Command.Dir),
 	}
+	out.layered = slices.ContainsFunc(p.Mounts, func(m sandbox.Mount) bool { return m.Kept })
 	if p.Engine == sandbox.EngineNone {
 		out.Namespaces = []string{"user", "mount", "pid"}
 	}
@@ -210,6 +212,10 @@ func (p *plan) network() string {
 
 // history says who changes the places that file rules open for writing.
 func (p *plan) history(t *show.Table) {
+	if p.layered {
+		t.Row("history", "draft: changes stay in a layer over what can be written, until `carrel review apply`")
+		return
+	}
 	if len(p.Brokered) == 0 {
 		t.Row("history", "off: what can be written is changed natively, nothing is recorded")
 		return

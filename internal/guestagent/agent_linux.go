@@ -48,10 +48,10 @@ func serve(u user, args []string, in io.Reader, out io.Writer, ready func() erro
 	if err != nil {
 		return err
 	}
-	end := func() {
-		_ = unix.Kill(pid, unix.SIGKILL)
-		_, _ = unix.Wait4(pid, nil, 0, nil)
-	}
+	end := sync.OnceValue(func() string {
+		_ = unix.Kill(pid, unix.SIGKILL) // which changes nothing of how one ends that has begun to
+		return sandbox.Reap(pid)
+	})
 	defer end()
 	m, _, err := control.Receive()
 	if err == nil && m.Kind != sandbox.MsgReady {
@@ -72,14 +72,19 @@ func serve(u user, args []string, in io.Reader, out io.Writer, ready func() erro
 		ended <- nil
 	}()
 	go func() {
-		_ = a.hear()
-		ended <- nil
+		ended <- fmt.Errorf("%w: %v", errGone, a.hear())
 	}()
 	if err := ready(); err != nil {
 		return err
 	}
-	return <-ended
+	if err = <-ended; errors.Is(err, errGone) {
+		err = fmt.Errorf("%w, %s", err, end())
+	}
+	return err
 }
+
+// errGone is the end of the stage, which no side has asked for.
+var errGone = errors.New("the first process of the commands has ended")
 
 // acceptor gives what the other side opens: its records once, and the ends of commands.
 func (a *agent) acceptor(records streams.Conn) func(what string) (streams.Conn, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 		os.Exit(prepared())
 	case os.Getenv("CARREL_TEST_STARTS") != "" && os.Args[0] == "carrel-relay":
 		fmt.Print(strings.Join(os.Args[1:], " "))
-		os.Exit(0)
+		os.Exit(3)
 	case os.Getenv("CARREL_TEST_STARTS") != "":
 		if err := Starts(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -196,9 +197,16 @@ func TestStarts(t *testing.T) {
 	defer null.Close()
 	cmd := exec.Command(self)
 	cmd.Env, cmd.ExtraFiles = append(os.Environ(), "CARREL_TEST_STARTS=1"), []*os.File{null, w, null}
-	cmd.Stdin = strings.NewReader(`["-a","b c"]` + "\n")
-	err = cmd.Start()
+	in, err := cmd.StdinPipe() // its end would be an end, too
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err == nil {
+		err = cmd.Start()
+	}
 	w.Close()
+	if err == nil {
+		_, err = io.WriteString(in, `["-a","b c"]`+"\n")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,8 +214,68 @@ func TestStarts(t *testing.T) {
 	if n, err := r.Read(buf); string(buf[:n]) != "-a b c" {
 		t.Errorf("%q %v", buf[:n], err)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
+	if err := cmd.Wait(); err != nil || said.String() != "carrel-relay -a has ended: exit status 3\n" {
+		t.Errorf("%v: %q", err, said.String())
+	}
+}
+
+// TestReady: only its own word says that a process is ready; all else is what went wrong.
+func TestReady(t *testing.T) {
+	for said, want := range map[string]string{"ready\n": "", "carrel-relay: no\n": "carrel-relay: no", "": "EOF", "ready 1\n": "ready 1"} {
+		p := &Process{Err: io.NopCloser(strings.NewReader(said))}
+		err := p.Ready()
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) || p.ready.Load() != (want == "") {
+			t.Errorf("%q: %v, ready %t", said, err, p.ready.Load())
+		}
+	}
+}
+
+// TestLastWords: what ends a sandbox by itself is told at the end of each output, with what was said by
+// then; the end of one that was closed is an end like any.
+func TestLastWords(t *testing.T) {
+	sandboxOf := func(said string) (*Sandbox, *Process) {
+		s := &Sandbox{told: new(told), heard: make(chan struct{})}
+		var own [perStart]*os.File
+		for i, text := range []string{"", "out", "ready\n" + said} {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { r.Close() })
+			_, _ = w.WriteString(text)
+			w.Close()
+			own[i] = r
+		}
+		return s, s.process(own)
+	}
+	for _, c := range []struct {
+		first, runsc, want string
+		closed, waits      bool
+	}{
+		{"carrel-relay: no memory\n", "carrel-relay -serve has ended: exit status 125\n", "carrel-relay: no memory; carrel-relay -serve has ended: exit status 125", false, false},
+		{"", "", "it has said nothing", false, false},
+		{"", "", "EOF", true, false},
+		{"", "", "EOF", false, true},
+	} {
+		s, p := sandboxOf(c.first)
+		_, _ = s.told.Write([]byte(c.runsc))
+		close(s.heard)
+		s.closing.Store(c.closed)
+		if !c.waits {
+			buf := make([]byte, len("ready\n"))
+			if _, err := p.errs.Read(buf); err != nil {
+				t.Fatal(err)
+			}
+			p.ready.Store(true)
+		}
+		for range 2 {
+			var err error
+			for buf := make([]byte, 10); err == nil; _, err = p.Out.Read(buf) {
+			}
+			if gone := new(Gone); err.Error() != c.want || errors.As(err, &gone) == (c.want == "EOF") {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}
 	}
 }
 

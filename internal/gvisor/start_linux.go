@@ -38,6 +38,7 @@ type Sandbox struct {
 	starts  [][perStart]*os.File // our ends of the descriptors of processes that are not started yet
 	pid     int
 	once    sync.Once
+	ends
 }
 
 // Bounds on what a sandbox may take, and say.
@@ -123,14 +124,6 @@ func (s *Sandbox) start(program *os.File, files []*os.File) (err error) {
 	return err
 }
 
-func (s *Sandbox) reap() {
-	for {
-		if _, err := unix.Wait4(s.pid, nil, 0, nil); err != unix.EINTR {
-			return
-		}
-	}
-}
-
 // setup is what the program is told to prepare.
 func (o *Options) setup() (*os.File, error) {
 	var relay unix.Stat_t
@@ -211,12 +204,6 @@ func (s *Sandbox) Failed(err error) error {
 	return fmt.Errorf("the sandbox of gVisor did not start: %w", err)
 }
 
-// Process is one that was started in a sandbox; its descriptors are these.
-type Process struct {
-	In       io.WriteCloser
-	Out, Err io.ReadCloser
-}
-
 // Start starts carrel-relay with arguments.
 func (s *Sandbox) Start(args ...string) (*Process, error) {
 	if len(s.starts) == 0 {
@@ -231,14 +218,15 @@ func (s *Sandbox) Start(args ...string) (*Process, error) {
 	}
 	own := s.starts[0]
 	s.starts = s.starts[1:]
-	return &Process{own[0], own[1], own[2]}, nil
+	return s.process(own), nil
 }
 
 // Close ends the sandbox with all that runs in it.
 func (s *Sandbox) Close() error {
 	s.once.Do(func() {
+		s.closing.Store(true)
 		_ = unix.Kill(s.pid, unix.SIGKILL) // it is waited for below, so that its number is its own
-		s.reap()
+		sandbox.Reap(s.pid)
 		s.closeEnds()
 	})
 	return nil

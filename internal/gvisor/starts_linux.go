@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 
+	"carrel/internal/sandbox"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -28,8 +30,8 @@ func startEach(in io.Reader, over chan<- error) error {
 	lines := bufio.NewScanner(in)
 	for fd := uintptr(firstFD); lines.Scan(); fd += perStart {
 		var args []string
-		if err := json.Unmarshal(lines.Bytes(), &args); err != nil {
-			return fmt.Errorf("reading what to start: %w", err)
+		if err := json.Unmarshal(lines.Bytes(), &args); err != nil || len(args) == 0 {
+			return fmt.Errorf("reading what to start: %q, %v", lines.Bytes(), err)
 		}
 		pid, err := syscall.ForkExec("/proc/self/exe", append([]string{"carrel-relay"}, args...), &syscall.ProcAttr{
 			Dir: "/", Env: os.Environ(), Files: []uintptr{fd, fd + 1, fd + 2},
@@ -41,8 +43,7 @@ func startEach(in io.Reader, over chan<- error) error {
 			unix.Close(int(fd) + i)
 		}
 		go func() {
-			_, err := unix.Wait4(pid, nil, 0, nil)
-			over <- err
+			over <- fmt.Errorf("carrel-relay %s has ended: %s", args[0], sandbox.Reap(pid))
 		}()
 	}
 	return lines.Err()

@@ -141,6 +141,9 @@ var operations = []Operation{
 	{"mark a step", Changes, WhenActive, false, "step begin, step end, step note", "", ""},
 	{"look at histories", Looks, Observes, false, "history du, history verify, du", "", ""},
 	{"clean up histories", Changes, WhenActive, true, "history gc", "", ""},
+	{"look at layers", Looks, Observes, false, "review list, review diff", "", ""},
+	{"apply a layer", Changes, WhenActive, false, "review apply", "", ""},
+	{"forget a layer", Changes, WhenActive, true, "review drop", "", ""},
 	{"export a history", Looks, Observes, false, "history export", "", ""},
 
 	// Workspaces and what runs in them.

@@ -137,8 +137,9 @@ type HistoryMode string
 
 // History modes, in widening order.
 const (
-	HistoryOn  HistoryMode = "on"  // each change is decided and recorded
-	HistoryOff HistoryMode = "off" // plain writable mounts
+	HistoryDraft HistoryMode = "draft" // changes go to a layer over the project, for review
+	HistoryOn    HistoryMode = "on"    // each change is decided and recorded
+	HistoryOff   HistoryMode = "off"   // plain writable mounts
 )
 
 // SecretsMode says how the project's secrets are kept from being read.

@@ -127,8 +127,9 @@ func (d *decision) authority() {
 func homeRank(m HomeMode) int  { return rankOf(m, HomeNone, HomeToolchains, HomeFull) }
 func nestedRank(m Nesting) int { return rankOf(m, NestedNone, NestedUserns, NestedFull) }
 
-// historyRank has off above on: without the broker more can be changed.
-func historyRank(m HistoryMode) int { return rankOf(m, HistoryOn, HistoryOff) }
+// historyRank has off above on: without the broker more can be changed. A draft changes
+// nothing until it is applied, as on decides.
+func historyRank(m HistoryMode) int { return rankOf(m, HistoryDraft, HistoryOn, HistoryOff) }
 
 func secretsRank(m SecretsMode) int { return rankOf(m, SecretsStrict, SecretsMasked) }
 
@@ -283,7 +284,7 @@ var choices = map[Dimension]string{
 	DimDisplay:   "none, virtual or host",
 	DimHome:      "none, toolchains or full",
 	DimNested:    "none, userns or full",
-	DimHistory:   "on or off",
+	DimHistory:   "on, off or draft",
 	DimSecrets:   "strict or masked",
 	DimUnknown:   "deny or ask",
 	DimClip:      "own or paste",

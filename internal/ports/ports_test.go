@@ -209,6 +209,40 @@ func TestPublishServerFirst(t *testing.T) {
 	}
 }
 
+// TestPublishDelivers: what a server has sent before it ended comes to a client that reads it later than the
+// end; one that never reads holds the end up for a moment only.
+func TestPublishDelivers(t *testing.T) {
+	text := strings.Repeat("a long answer\n", 300_000) // more than the buffers of both connections
+	for _, reads := range []bool{true, false} {
+		port := server(t, func(c net.Conn) { fmt.Fprint(c, text) })
+		l := listener(t)
+		p := Publish(PublishConfig{Listeners: []net.Listener{l}, Port: port, Dial: dialPlain, Mine: func(*net.TCPConn) bool { return true }})
+		c := dial(t, l.Addr().String())
+		first := make([]byte, 10)
+		if _, err := io.ReadFull(c, first); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan time.Duration, 1)
+		go func() {
+			began := time.Now()
+			p.Close()
+			ended <- time.Since(began)
+		}()
+		if !reads {
+			if took := <-ended; took < lastTime || took > 10*lastTime {
+				t.Errorf("a client that does not read held it up for %v", took)
+			}
+			continue
+		}
+		time.Sleep(pause)
+		rest, err := io.ReadAll(c)
+		if got := string(first) + string(rest); err != nil || got != text {
+			t.Errorf("%d bytes of %d came, %v", len(got), len(text), err)
+		}
+		<-ended
+	}
+}
+
 // TestPublishNobodyInside: a browser reads why, others are reset.
 func TestPublishNobodyInside(t *testing.T) {
 	at := publish(t, 3000, func(c *PublishConfig) {

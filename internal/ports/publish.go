@@ -24,15 +24,31 @@ type PublishConfig struct {
 }
 
 // Published carries connections into a workspace.
-type Published struct{ *relay }
+type Published struct {
+	*relay
+	saying *atomic.Int64 // connections on which the other side has not ended what it says
+}
+
+// lastTime bounds how long a client may take, at the end, to read what a server that has ended had sent.
+const lastTime = time.Second
+
+// Close ends all connections. It is called when the workspace has ended: what its servers had sent by then
+// is still passed on, as a kernel does for a process that has ended.
+func (p *Published) Close() {
+	p.stop()
+	for end := time.Now().Add(lastTime); p.saying.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	p.relay.Close()
+}
 
 // Publish begins to accept.
 func Publish(c PublishConfig) *Published {
 	if c.Refused == nil {
 		c.Refused = func(string) {}
 	}
-	p := &Published{}
-	p.relay = newRelay(c.Listeners, c.carry)
+	p := &Published{saying: new(atomic.Int64)}
+	p.relay = newRelay(c.Listeners, func(ctx context.Context, conn *net.TCPConn) { c.carry(ctx, conn, p.saying) })
 	return p
 }
 
@@ -59,7 +75,7 @@ func ListenLoopback(port uint16) ([]net.Listener, error) {
 
 // carry lets a server that speaks first speak, and looks at what a client says
 // first before any of it goes in.
-func (c *PublishConfig) carry(ctx context.Context, conn *net.TCPConn) {
+func (c *PublishConfig) carry(ctx context.Context, conn *net.TCPConn, saying *atomic.Int64) {
 	if !c.Mine(conn) {
 		c.Refused(fmt.Sprintf("a process that is not known to be yours wanted to connect to the published port %d", c.Port))
 		reset(conn)
@@ -74,8 +90,10 @@ func (c *PublishConfig) carry(ctx context.Context, conn *net.TCPConn) {
 	defer context.AfterFunc(ctx, func() { far.Close() })()
 	var refused atomic.Bool
 	said := make(chan struct{})
+	saying.Add(1)
 	go func() {
 		defer close(said)
+		defer saying.Add(-1)
 		_, _ = io.Copy(conn, far)
 		if !refused.Load() {
 			_ = conn.CloseWrite()

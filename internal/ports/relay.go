@@ -98,14 +98,21 @@ func (r *relay) drop(c net.Conn) {
 	delete(r.open, c)
 }
 
-// Close ends the listeners and all that is open, at once.
-func (r *relay) Close() {
-	r.end()
+// stop ends the listeners.
+func (r *relay) stop() {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.closed = true
 	for _, l := range r.listeners {
 		l.Close()
 	}
+}
+
+// Close ends the listeners and all that is open, at once.
+func (r *relay) Close() {
+	r.end()
+	r.stop()
+	r.mu.Lock()
 	for c := range r.open {
 		c.Close()
 	}

@@ -37,6 +37,7 @@ type Overlay struct {
 	Upper, Work string // host directories, the supervisor makes them
 	Private     bool   // never show the host's content: Upper itself is bound
 	Spare       string // host directory to bind where no overlay can be made; "" means Path itself, read-only
+	Kept        bool   // see [MountOverlay]
 	Reason      string
 }
 
@@ -78,6 +79,7 @@ type Input struct {
 	Broker   bool // what file rules let be written is changed by a broker
 	Inotify  Inotify
 	Reads    bool // and opens for reading there are decided by it
+	Draft    bool // what file rules let be written is changed in overlays that are kept, and nowhere else
 	Command  Command
 
 	HighestPID uint64 // see [Plan]
@@ -255,7 +257,7 @@ func (c *compiler) rule(r policy.Rule) error {
 			return nil
 		}
 	}
-	if c.overlaid(real) && c.literal[r.Path] {
+	if c.overlaid(real) && (c.literal[r.Path] || c.in.Draft && r.Access == policy.Write) {
 		c.access[real] = policy.Write // additions lays the overlay here
 		return nil
 	}
@@ -263,7 +265,12 @@ func (c *compiler) rule(r policy.Rule) error {
 	if around == r.Access && !c.covered(real) && !slices.Contains(c.in.Pins, real) {
 		return nil // its surroundings give the same already
 	}
-	c.add(Mount{Kind: MountBind, Target: real, Source: real, ReadOnly: r.Access == policy.Read, Dir: kind == KindDir, Optional: !c.literal[r.Path], Reason: reason(r)})
+	m := Mount{Kind: MountBind, Target: real, Source: real, ReadOnly: r.Access == policy.Read, Dir: kind == KindDir,
+		Optional: !c.literal[r.Path], Reason: reason(r)}
+	if c.in.Draft && r.Access == policy.Write && !c.layered(&m) {
+		return fmt.Errorf("%s: changes of %q cannot be kept for review: no layer lies over it", sourceName(r.Source), real)
+	}
+	c.add(m)
 	if r.Access == policy.Read {
 		c.pinAbove(r, real)
 	}
@@ -357,14 +364,6 @@ func (c *compiler) covered(p string) bool {
 	return false
 }
 
-func (c *compiler) overlaid(p string) bool {
-	return slices.ContainsFunc(c.in.Overlays, func(o Overlay) bool { return o.Path == p })
-}
-
-func (c *compiler) inOverlay(p string) bool {
-	return slices.ContainsFunc(c.in.Overlays, func(o Overlay) bool { return strings.HasPrefix(p, o.Path+"/") })
-}
-
 func (c *compiler) additions() {
 	taken := make(map[string]bool, len(c.mounts))
 	for i := range c.mounts {
@@ -377,7 +376,8 @@ func (c *compiler) additions() {
 		}
 	}
 	for _, o := range c.in.Overlays {
-		m := Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Lower: o.Lower, Upper: o.Upper, Work: o.Work, Spare: o.Spare, Dir: true, Reason: o.Reason}
+		m := Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Lower: o.Lower, Upper: o.Upper, Work: o.Work, Spare: o.Spare,
+			Kept: o.Kept, Dir: true, Reason: o.Reason}
 		if o.Private {
 			// Optional: where home is the host's own, read-only, there may be no
 			// place to put it.

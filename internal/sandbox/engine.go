@@ -100,6 +100,7 @@ type limit struct {
 // limits is what engines cannot hold. What is in no row is held.
 var limits = map[Engine][]limit{
 	EngineBubblewrap: {
+		{policy.DimHistory, draft, onlyOwnMounts, "--history on, and `carrel undo` afterwards"},
 		{DimUser, rootUser, "bubblewrap leaves uid 0 its capabilities, and sysctl files check the uid", "run carrel as an ordinary user"},
 		{policy.DimHistory, brokered, "the broker works in a copy of the mounts, which only who makes them can give it", "--history off"},
 		{policy.DimNetwork, pool, "names need addresses on the loopback, which only who makes the network can give it", "--network local, closed or open"},
@@ -111,13 +112,16 @@ var limits = map[Engine][]limit{
 		{policy.DimFiles, tooManyDescriptors, "each masked or generated file is a descriptor of bubblewrap's", "use fewer --deny matches"},
 	},
 	EngineNone: {
+		{policy.DimHistory, draft, onlyOwnMounts, "--history on, and `carrel undo` afterwards"},
 		{policy.DimHistory, openRoot, "the changes of all the machine cannot be recorded", "--write with the directories that you mean, or --history off"},
 	},
 	EngineContainer: {
+		{policy.DimHistory, draft, onlyOwnMounts, "--history on, and `carrel undo` afterwards"},
 		{policy.DimPrograms, limitedPrograms, "programs are found on the host, and run from the image", "leave programs.allow out"},
 		{policy.DimDevices, devices, "a container gets no device of the host's", "leave --device out"},
 	},
 	EngineLima: {
+		{policy.DimHistory, draft, onlyOwnMounts, "--history on, and `carrel undo` afterwards"},
 		{policy.DimHistory, noHistory, "what a machine changes of the project goes through the history", "--history on"},
 		{policy.DimDisplay, anyDisplay, "a machine has no display", "--display none"},
 		{policy.DimNested, nestedKept, "the machine's kernel has no filter of system calls", "leave --nested out"},
@@ -127,6 +131,7 @@ var limits = map[Engine][]limit{
 		{policy.DimPids, countedProcesses, "they are processes of another kernel", "leave --pids out"},
 	},
 	EngineGvisor: {
+		{policy.DimHistory, draft, onlyOwnMounts, "--history on, and `carrel undo` afterwards"},
 		{policy.DimHistory, noHistory, "what a sandbox changes of the project goes through the history", "--history on"},
 		{policy.DimNetwork, hostNetwork, "a sandbox has no network but its own loopback", "--network filtered, local or closed"},
 		{policy.DimNetwork, socketOfHost, "a sandbox connects to no socket of this machine", "leave unix_sockets out"},
@@ -138,6 +143,7 @@ var limits = map[Engine][]limit{
 		{policy.DimPids, countedProcesses, "they are processes of another kernel", "leave --pids out"},
 	},
 	EngineVM: {
+		{policy.DimHistory, draft, onlyOwnMounts, "--history on, and `carrel undo` afterwards"},
 		{policy.DimHistory, noHistory, "what a machine changes of the project goes through the history", "--history on"},
 		{policy.DimDisplay, anyDisplay, "a machine has no display", "--display none"},
 		{policy.DimNetwork, socketOfHost, "a socket of this kernel is out of reach of another one", "leave unix_sockets out"},
@@ -147,6 +153,7 @@ var limits = map[Engine][]limit{
 		{policy.DimPids, countedProcesses, "they are processes of another kernel", "leave --pids out"},
 	},
 	EngineLandlock: {
+		{policy.DimHistory, draft, onlyOwnMounts, "--history on, and `carrel undo` afterwards"},
 		{DimUser, rootUser, "root reaches around what is refused to be opened", "run carrel as an ordinary user"},
 		{policy.DimNetwork, sharedNetwork, "a network of the command's own takes a namespace", "--network closed or open"},
 		{policy.DimNetwork, socketOfHost, "Landlock tells no socket with a name from another, so that all are refused", "leave unix_sockets out"},
@@ -161,6 +168,13 @@ var limits = map[Engine][]limit{
 }
 
 func rootUser(_ *policy.Effective, p *Plan) string { return when(p.UID == 0, "0") }
+
+// onlyOwnMounts is why one engine alone holds a draft.
+const onlyOwnMounts = "the layer over the project is mounted by carrel's own namespaces"
+
+func draft(pol *policy.Effective, _ *Plan) string {
+	return when(pol != nil && pol.History == policy.HistoryDraft, string(policy.HistoryDraft))
+}
 
 func brokered(_ *policy.Effective, p *Plan) string { return when(len(p.Roots) > 0, "on") }
 

@@ -15,6 +15,10 @@ const ControlFD = 3
 // where the kernel cannot hold callers as the broker needs it.
 const StepListener = "listening to the seccomp filter"
 
+// StepLayer is the step of a [SetupError] that could not lay an overlay over what is to be
+// reviewed.
+const StepLayer = "laying a copy-on-write layer over"
+
 // SetupError is what the stage says when it cannot build the walls.
 type SetupError struct {
 	Step string // what was being done: "mounting", "opening source"

@@ -20,7 +20,7 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 10
+const PlanVersion = 11
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
@@ -149,7 +149,8 @@ const (
 	// MountOverlay binds Source as it looks in an overlay of Upper over Lower;
 	// steps with the same Lower share one overlay. Where the kernel or the file
 	// systems refuse it, Spare is bound instead, or Source read-only where there
-	// is none, and the stage reports a note.
+	// is none, and the stage reports a note. One that is Kept is what a person reviews
+	// afterwards: it is synced, and where it cannot be made nothing starts.
 	MountOverlay
 	// MountMask hides what is at Target behind an empty, unreadable object of
 	// the same kind (Dir or not): reading it gives EACCES.
@@ -194,6 +195,7 @@ type Mount struct {
 	// Bare, with MountData, MountMask of a file and MountSelf: the broker has what is
 	// below it, so that it can be removed there as any other file or directory.
 	Bare bool
+	Kept bool // MountOverlay: see there
 	// Dev and Ino are what Source was when it was decided about; the stage
 	// refuses anything else in its place. Ino 0 is not checked.
 	Dev, Ino uint64

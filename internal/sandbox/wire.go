@@ -167,7 +167,7 @@ func (e *encoder) mount(m *Mount) {
 	e.str(m.Upper)
 	e.str(m.Work)
 	e.str(m.Spare)
-	for _, b := range []bool{m.ReadOnly, m.Optional, m.Dir, m.Bare} {
+	for _, b := range []bool{m.ReadOnly, m.Optional, m.Dir, m.Bare, m.Kept} {
 		e.bool(b)
 	}
 	e.num(m.Dev)
@@ -235,7 +235,7 @@ func (d *decoder) strs() []string {
 
 func (d *decoder) mount() Mount {
 	m := Mount{Kind: MountKind(d.num()), Target: d.str(), Source: d.str(), Lower: d.str(), Upper: d.str(), Work: d.str(), Spare: d.str()}
-	m.ReadOnly, m.Optional, m.Dir, m.Bare = d.bool(), d.bool(), d.bool(), d.bool()
+	m.ReadOnly, m.Optional, m.Dir, m.Bare, m.Kept = d.bool(), d.bool(), d.bool(), d.bool(), d.bool()
 	m.Dev, m.Ino = d.num(), d.num()
 	m.Perm = uint32(d.num())
 	m.Copies = d.num()

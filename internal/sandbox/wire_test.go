@@ -20,7 +20,8 @@ func anyPlan(t *rapid.T) *Plan {
 			Kind: MountKind(rapid.IntRange(1, 20).Draw(t, "kind")), Target: anyBytes.Draw(t, "target"), Source: anyBytes.Draw(t, "source"),
 			Lower: anyBytes.Draw(t, "lower"), Upper: anyBytes.Draw(t, "upper"), Work: anyBytes.Draw(t, "work"), Spare: anyBytes.Draw(t, "spare"),
 			ReadOnly: rapid.Bool().Draw(t, "ro"), Optional: rapid.Bool().Draw(t, "opt"), Dir: rapid.Bool().Draw(t, "dir"),
-			Dev: rapid.Uint64().Draw(t, "dev"), Ino: rapid.Uint64().Draw(t, "ino"),
+			Kept: rapid.Bool().Draw(t, "kept"),
+			Dev:  rapid.Uint64().Draw(t, "dev"), Ino: rapid.Uint64().Draw(t, "ino"),
 			Perm: rapid.Uint32().Draw(t, "perm"), Data: []byte(anyBytes.Draw(t, "data")),
 		})
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -310,7 +311,7 @@ func TestHowRunsEnd(t *testing.T) {
 			t.Errorf("%+v: %d %s, %+v", c.exit, r.Exit, r.Signal, d.Refused())
 		}
 	}
-	if ctx, cancel := deadline(0); ctx.Err() != nil {
+	if ctx, cancel := deadline(context.Background(), 0); ctx.Err() != nil {
 		t.Error("no limit is one")
 	} else if _, has := ctx.Deadline(); has {
 		t.Error("no limit ends")

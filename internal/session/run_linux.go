@@ -68,7 +68,7 @@ func New(req decide.Request) (*Session, error) {
 		early.Abandon()
 		return nil, err
 	}
-	return &Session{Decision: decided, early: early}, nil
+	return &Session{Decision: decided, Until: context.Background(), early: early}, nil
 }
 
 // Start builds the walls, runs the command in them, waits for its end, and
@@ -327,7 +327,7 @@ func (s *Session) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) er
 		b.recorder.AnswersTo(desk)
 		b.judge.Tell(tellsListed(s.Decision, desk, r.Workspace))
 	}
-	ctx, cancel := deadline(s.Policy.Resources.Timeout)
+	ctx, cancel := deadline(s.Until, s.Policy.Resources.Timeout)
 	defer cancel()
 	timedOut := context.AfterFunc(ctx, up.endByClock)
 	if err := answerInside(s, up, desk, r, b.mark); err != nil {
@@ -340,15 +340,15 @@ func (s *Session) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) er
 	if err != nil {
 		return fmt.Errorf("waiting for the command: %w", err)
 	}
-	s.ended(r, exit, expired && s.Policy.Resources.Timeout > 0)
+	s.ended(r, exit, expired && s.Until.Err() == nil && s.Policy.Resources.Timeout > 0)
 	return nil
 }
 
-func deadline(limit time.Duration) (context.Context, context.CancelFunc) {
+func deadline(until context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit > 0 {
-		return context.WithTimeout(context.Background(), limit)
+		return context.WithTimeout(until, limit)
 	}
-	return context.WithCancel(context.Background())
+	return context.WithCancel(until)
 }
 
 // endByClock asks the command to end, and after the grace makes it.

@@ -10,6 +10,8 @@
 package session
 
 import (
+	"context"
+
 	"carrel/internal/clipboard"
 	"carrel/internal/decide"
 	"carrel/internal/gui"
@@ -22,6 +24,8 @@ import (
 // started: what was decided for it, and what stands of it.
 type Session struct {
 	*decide.Decision
+
+	Until context.Context // a run is ended with it
 
 	early       *sandbox.Stage // started ahead; nil when there is none
 	relay       *tty.Relay     // of a run with keys that are seen; nil without

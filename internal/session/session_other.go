@@ -11,7 +11,10 @@ import (
 )
 
 // Session is nothing that could be started here.
-type Session struct{ *decide.Decision }
+type Session struct {
+	*decide.Decision
+	Until context.Context
+}
 
 // New cannot start anything here.
 func New(decide.Request) (*Session, error) { return nil, decide.ErrHere }

@@ -263,7 +263,10 @@ func FileDiff(path string, before, after []byte) string {
 }
 
 // PrintDiff prints a unified diff of one file, without colours.
-func PrintDiff(w io.Writer, text string) { (&Diff{Out: w}).lines(text) }
+func PrintDiff(w io.Writer, text string) { PaintDiff(w, text, false) }
+
+// PaintDiff is PrintDiff with colours where they are wanted.
+func PaintDiff(w io.Writer, text string, colour bool) { (&Diff{Out: w, Colour: colour}).lines(text) }
 
 // lines prints a unified diff of one file.
 func (d *Diff) lines(text string) {

@@ -112,7 +112,9 @@ func newPipes(stdin []byte, l Limits) (p *pipes, err error) {
 			p.close()
 		}
 	}()
-	if len(stdin) == 0 {
+	if l.Stdin != nil {
+		p.theirs[0] = l.Stdin
+	} else if len(stdin) == 0 {
 		p.theirs[0], err = os.Open(os.DevNull)
 	} else {
 		p.theirs[0], p.in, err = pipe(1)

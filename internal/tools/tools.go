@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"os"
 	"time"
 
 	"carrel/internal/api"
@@ -9,6 +10,9 @@ import (
 // Limits bound what is kept of a command's output, and say who hears of it.
 type Limits struct {
 	Stdout, Stderr int // bytes; 0 is 128 KiB
+
+	// Stdin, where it is not nil, is the command's standard input in place of bytes. It is closed.
+	Stdin *os.File
 
 	// Progress, where it is not nil, is called with each new piece of output, one at a
 	// time. The bytes are its own until it returns.

@@ -55,6 +55,7 @@ Exit status:
 	fs.SetInterspersed(false)
 	f.run.Register(fs)
 	f.run.RegisterNoPrompts(fs)
+	f.run.RegisterReview(fs)
 	fs.Lookup("json").Usage = "print everything that was decided as JSON"
 	fs.StringArrayVar(&f.paths, "path", nil, "say what holds at this path, and why")
 	fs.StringArrayVar(&f.hosts, "host", nil, "say whether this host can be reached, and why (NAME[:PORT])")

@@ -19,7 +19,7 @@ var (
 	displayWords   = []string{"none", "virtual", "host"}
 	homeWords      = []string{"none", "toolchains", "full"}
 	nestedWords    = []string{"none", "userns", "full"}
-	historyWords   = []string{"on", "off"}
+	historyWords   = []string{"on", "off", "draft"}
 	secretsWords   = []string{"masked", "strict"}
 	unknownWords   = []string{"deny", "ask"}
 	engineWords    = config.Engines

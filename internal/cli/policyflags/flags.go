@@ -32,6 +32,7 @@ type Flags struct {
 	history, backend, isolation, agentHome, secrets string
 	read, deny, protect, env, device                []string
 	pids                                            int64
+	review                                          bool
 	net                                             networkFlags
 }
 
@@ -55,7 +56,8 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.timeout, "timeout", "", "end the command after this time, with status 124 (30s, 5m)")
 	fs.StringVar(&f.memory, "memory", "", "limit memory, for example 2GiB")
 	fs.Int64Var(&f.pids, "pids", 0, "limit the number of processes")
-	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable mounts")
+	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable "+
+		"mounts; draft: as --review")
 	fs.StringVar(&f.secrets, "secrets", "", "masked (default): secrets of the project are hidden by mounts; strict: each open for reading is looked at as well")
 	fs.StringVar(&f.backend, "backend", "", "process (default): behind walls; container: behind walls, with the system of --image; "+
 		"gvisor: under another kernel; vm, lima: in a virtual machine; none: as you, WITHOUT WALLS, with the project's history")
@@ -73,7 +75,7 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 
 // flagGroups are the headings of help, and the flags under each.
 var flagGroups = map[string]string{
-	cmdline.FlagsCommon:  "read write deny network allow-host publish env timeout no-prompts json",
+	cmdline.FlagsCommon:  "read write deny review network allow-host publish env timeout no-prompts json",
 	cmdline.FlagsFiles:   "protect home secrets history device",
 	cmdline.FlagsNetwork: "deny-host on-unknown host-port unix-socket",
 	cmdline.FlagsLimits:  "memory pids display size",
@@ -98,6 +100,13 @@ func (f *Flags) RegisterNoPrompts(fs *pflag.FlagSet) {
 	groupFlags(fs)
 }
 
+// RegisterReview is for the commands that start a run.
+func (f *Flags) RegisterReview(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.review, "review", false, "change a layer over the project and not the project: carrel review shows it, applies it "+
+		"or forgets it")
+	groupFlags(fs)
+}
+
 // Request gives the command line's layer. Values are checked by the decision,
 // which knows the source of each; sizes and times are checked here.
 func (f *Flags) Request(cmd *cobra.Command) (policy.Request, error) {
@@ -111,6 +120,12 @@ func (f *Flags) Request(cmd *cobra.Command) (policy.Request, error) {
 	r.Home = choice[policy.HomeMode](f.home, "--home")
 	r.Nested = choice[policy.Nesting](f.nested, "--nested")
 	r.History = choice[policy.HistoryMode](f.history, "--history")
+	if f.review {
+		if r.History != nil && r.History.V != policy.HistoryDraft {
+			return r, fmt.Errorf("--review and --history %s are two ways; take one", f.history)
+		}
+		r.History = &policy.Value[policy.HistoryMode]{V: policy.HistoryDraft, Source: flagSource("--review")}
+	}
 	r.Secrets = choice[policy.SecretsMode](f.secrets, "--secrets")
 	r.AgentHome = choice[policy.AgentHomeMode](f.agentHome, "--agent-home")
 	for _, d := range f.device {

@@ -72,6 +72,7 @@ func TestFlagsStandUnderHeadings(t *testing.T) {
 	f := &Flags{}
 	f.Register(fs)
 	f.RegisterNoPrompts(fs)
+	f.RegisterReview(fs)
 	listed := map[string]int{}
 	for _, names := range flagGroups {
 		for _, name := range strings.Fields(names) {

@@ -53,6 +53,7 @@ what stands before the first -- has to be flags of carrel, or nothing is started
 	cmd.Flags().SetInterspersed(false)
 	f.Register(cmd.Flags())
 	f.RegisterNoPrompts(cmd.Flags())
+	f.RegisterReview(cmd.Flags())
 	policyflags.RegisterCompletions(env, cmd)
 	return cmd
 }

@@ -13,8 +13,8 @@ import (
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/decide"
+	"carrel/internal/op/runop"
 	"carrel/internal/policy"
-	"carrel/internal/session"
 	"carrel/internal/show"
 	"carrel/internal/stdio"
 	"carrel/internal/stepview"
@@ -39,6 +39,7 @@ short forms of this command: carrel claude, see carrel help claude.
   carrel run --allow-host preset:npm --allow-host '*.example.com' -- npm install
   carrel run --publish 5173 --host-port 5432 -- npm run dev
   carrel run --read ~/reference --timeout 10m -- codex exec "explain this"
+  carrel run --review -- npm install
   carrel run --backend vm --memory-mb 4096 --cpus 4 -- make`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return startRun(env, cmd, f, launch{argv: args, persona: policy.Agent})
@@ -47,6 +48,7 @@ short forms of this command: carrel claude, see carrel help claude.
 	cmd.Flags().SetInterspersed(false)
 	f.Register(cmd.Flags())
 	f.RegisterNoPrompts(cmd.Flags())
+	f.RegisterReview(cmd.Flags())
 	policyflags.RegisterCompletions(env, cmd)
 	return cmd
 }
@@ -121,7 +123,7 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 	if err != nil {
 		return err
 	}
-	s, err := session.New(decide.Request{
+	s, err := runop.New(decide.Request{
 		Version: cmdenv.Version(), Shell: l.shell,
 		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.Preset, PromptsOff: f.NoPrompts,
 		Ceilings: under, Engine: f.Engine, Image: f.Image, Size: f.Size,
@@ -134,11 +136,14 @@ func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launc
 	if l.agent != "" {
 		offerNoPrompts(env, s.Decision, cmd)
 	}
-	r, err := s.Start()
+	r, layer, err := s.Start()
 	if !f.JSON {
 		r.Denials = untold(r.Denials, s.Policy.Warnings, err)
 	}
 	tellResult(env, s, r, f.JSON)
+	if !f.JSON && (err == nil || r.Layer != "") {
+		tellLayer(env, layer)
+	}
 	if err != nil {
 		return &cmdenv.ExitError{Status: r.Exit, Err: err}
 	}
@@ -159,13 +164,13 @@ func announce(env *cmdenv.Env, p *decide.Decision) {
 
 // tellResult prints the summary: JSON when asked for, else to a terminal only, and
 // only when there is something to say.
-func tellResult(env *cmdenv.Env, s *session.Session, r *api.Result, asJSON bool) {
+func tellResult(env *cmdenv.Env, s *runop.Session, r *api.Result, asJSON bool) {
 	tty := term.IsTerminal(int(os.Stderr.Fd()))
 	uneventful := len(r.Denials)+len(r.Notes)+len(r.Born)+len(r.Listed) == 0 && (r.Exit == 0 || len(r.Hidden) == 0)
 	if uneventful && !asJSON && !tty && !s.Lost() {
 		return
 	}
-	var changed session.Changed
+	var changed runop.Changed
 	if asJSON || tty || s.Lost() {
 		s.Steps(r)
 	}
@@ -198,7 +203,7 @@ func tellResult(env *cmdenv.Env, s *session.Session, r *api.Result, asJSON bool)
 
 // tellResume says how to go on with a conversation: the agent's own words for it mean one
 // that is kept outside.
-func tellResume(env *cmdenv.Env, s *session.Session, r *api.Result) {
+func tellResume(env *cmdenv.Env, s *runop.Session, r *api.Result) {
 	id := s.Home.Conversation(r.Started)
 	if id == "" {
 		return

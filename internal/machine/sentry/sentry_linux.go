@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"carrel/internal/advice"
@@ -170,24 +169,10 @@ type process struct {
 func (g *guest) answer(p *gvisor.Process, serve machine.Serve) (io.Closer, error) {
 	one := &process{g, p, make(chan error, 1)}
 	go func() { one.served <- serve(p.Out, p.In) }()
-	if err := ready(p.Err); err != nil {
+	if err := p.Ready(); err != nil {
 		return nil, errors.Join(g.sandbox.Failed(fmt.Errorf("carrel-relay: %w", err)), one.Close())
 	}
 	return one, nil
-}
-
-// ready reads what the relay says until it is ready.
-func ready(said io.Reader) error {
-	buf := make([]byte, 1<<10)
-	n, err := said.Read(buf)
-	text := string(buf[:n])
-	if text == "ready\n" {
-		return nil
-	}
-	if text = strings.TrimSpace(text); text != "" {
-		return errors.New(text)
-	}
-	return err
 }
 
 // Close ends the sandbox: no process in it is of use without the other.
@@ -198,5 +183,8 @@ func (p *process) Close() error {
 	}
 	serving := <-p.served
 	p.p.Out.Close()
+	if gone := new(gvisor.Gone); errors.As(serving, &gone) { // which the network has told
+		serving = nil
+	}
 	return errors.Join(err, serving)
 }

@@ -53,3 +53,6 @@ func errno(err error) int {
 	}
 	return 0
 }
+
+// Is says whether a program that was started as argv0 is the stage.
+func Is(argv0 string) bool { return sandbox.IsStage(argv0) }

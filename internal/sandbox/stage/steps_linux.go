@@ -3,6 +3,7 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -129,6 +130,9 @@ func detached(src int, source string, set uint64) (int, error) {
 // lie below one Lower share one; it is mounted where no command sees it.
 func (b *builder) overlay(m *sandbox.Mount) error {
 	base, err := b.overlayBase(m)
+	if err != nil && m.Kept {
+		return failed(sandbox.StepLayer, m.Lower, err)
+	}
 	if err != nil {
 		instead := sandbox.Mount{Source: m.Spare, Target: m.Target}
 		if m.Spare == "" {
@@ -153,7 +157,7 @@ func (b *builder) overlayBase(m *sandbox.Mount) (int, error) {
 		return o.fd, o.err
 	}
 	fd, err := b.newOverlay(m)
-	if err != nil {
+	if err != nil && !m.Kept {
 		b.note(fmt.Sprintf("no copy-on-write below %q here, caches of the host are not used: %v", m.Lower, err))
 	}
 	if b.overlays == nil {
@@ -170,9 +174,9 @@ type overlayBase struct {
 
 const overlayAttr = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 
-// newOverlay makes an overlay that does not sync: another one would have the end of
-// each run write all that is dirty on the disk, whoever wrote it. What is in it are
-// caches, and what a loss of power takes of them is made again.
+// newOverlay makes an overlay that does not sync, unless it is to be kept: another one would
+// have the end of each run write all that is dirty on the disk, whoever wrote it. What is in
+// it are caches, and what a loss of power takes of them is made again.
 func (b *builder) newOverlay(m *sandbox.Mount) (int, error) {
 	var fds [3]int
 	for i, dir := range []string{m.Lower, m.Upper, m.Work} {
@@ -190,8 +194,12 @@ func (b *builder) newOverlay(m *sandbox.Mount) (int, error) {
 	}
 	options := [][2]string{{"lowerdir", procFD(fds[0])}, {"upperdir", procFD(fds[1])}, {"workdir", procFD(fds[2])}, {"userxattr", ""}}
 	reuse(fds[2])
-	fs, err := newFS("overlay", append(options, [2]string{"volatile", ""}), overlayAttr)
-	if err != nil { // before Linux 5.10
+	fast := append(slices.Clone(options), [2]string{"volatile", ""})
+	if m.Kept {
+		fast = options
+	}
+	fs, err := newFS("overlay", fast, overlayAttr)
+	if err != nil && !m.Kept { // before Linux 5.10
 		fs, err = newFS("overlay", options, overlayAttr)
 	}
 	if err != nil {
