@@ -243,6 +243,37 @@ func TestPublishDelivers(t *testing.T) {
 	}
 }
 
+// TestPublishDeliversAtOnce: a server that has answered and ended while the connection to it was still
+// being made is heard.
+func TestPublishDeliversAtOnce(t *testing.T) {
+	answered := make(chan struct{})
+	port := server(t, func(c net.Conn) {
+		fmt.Fprint(c, "an answer\n")
+		c.Close()
+		close(answered)
+	})
+	dialled, goOn := make(chan struct{}), make(chan struct{})
+	slow := func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+		c, err := dialPlain(ctx, to)
+		close(dialled)
+		<-goOn
+		return c, err
+	}
+	l := listener(t)
+	p := Publish(PublishConfig{Listeners: []net.Listener{l}, Port: port, Dial: slow, Mine: func(*net.TCPConn) bool { return true }})
+	c := dial(t, l.Addr().String())
+	<-dialled
+	<-answered
+	ended := make(chan struct{})
+	go func() { p.Close(); close(ended) }()
+	time.Sleep(pause)
+	close(goOn)
+	if got, err := io.ReadAll(c); err != nil || string(got) != "an answer\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	<-ended
+}
+
 // TestPublishNobodyInside: a browser reads why, others are reset.
 func TestPublishNobodyInside(t *testing.T) {
 	at := publish(t, 3000, func(c *PublishConfig) {

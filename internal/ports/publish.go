@@ -81,8 +81,10 @@ func (c *PublishConfig) carry(ctx context.Context, conn *net.TCPConn, saying *at
 		reset(conn)
 		return
 	}
+	saying.Add(1) // before the server hears of it: it may answer and end before this goes on
 	far, _, err := dialLoopback(ctx, c.Dial, c.Port)
 	if err != nil {
+		saying.Add(-1)
 		c.absent(conn)
 		return
 	}
@@ -90,7 +92,6 @@ func (c *PublishConfig) carry(ctx context.Context, conn *net.TCPConn, saying *at
 	defer context.AfterFunc(ctx, func() { far.Close() })()
 	var refused atomic.Bool
 	said := make(chan struct{})
-	saying.Add(1)
 	go func() {
 		defer close(said)
 		defer saying.Add(-1)
