@@ -138,7 +138,7 @@ func TestHistorySwitch(t *testing.T) {
 			{name: "project turns it on", user: "history: off\n", project: "history: on\n", want: "on"},
 			{name: "ceiling", ceiling: "history: on\n", flags: []string{"--history", "off"}, want: "refused", said: "the ceiling"},
 			{name: "ceiling limits the user's file", ceiling: "history: on\n", want: "on"},
-			{name: "unknown", flags: []string{"--history", "of"}, want: "refused", said: "on or off"},
+			{name: "unknown", flags: []string{"--history", "of"}, want: "refused", said: "on, off or draft"},
 		} {
 			t.Run(row.name, func(t *testing.T) {
 				w := newWorld(t, p)

@@ -68,7 +68,7 @@ func (f *applyFlags) apply(env *cmdenv.Env, cmd *cobra.Command) error {
 	}
 	if f.ask {
 		if !show.IsTerminal(env.Out) || !term.IsTerminal(int(os.Stdin.Fd())) {
-			return errors.New("--ask needs a person at a terminal\nhint: name the paths that you want: carrel review apply ID PATH...")
+			return errors.New("--ask needs a person at a terminal\nhint: name the paths that you want: carrel review apply ID PATH")
 		}
 		f.request.Choose = asking(env, bufio.NewReader(os.Stdin))
 	}
