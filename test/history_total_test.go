@@ -176,11 +176,15 @@ func TestDeskHoldsTotal(t *testing.T) {
 	}
 	eventually(t, "old steps of the other project to go", func() bool { return len(w.stepNumbers(other)) < 6 })
 	told := ""
-	for _, e := range s.events() {
-		if strings.Contains(e.Text, "max_total_bytes") {
-			told += e.Text + "\n"
+	eventually(t, "it to be told", func() bool { // after they have gone
+		told = ""
+		for _, e := range s.events() {
+			if strings.Contains(e.Text, "max_total_bytes") {
+				told += e.Text + "\n"
+			}
 		}
-	}
+		return told != ""
+	})
 	if strings.Count(told, "\n") != 1 || !strings.Contains(told, "of 1 other project;") || strings.Contains(told, other) {
 		t.Errorf("told %q", told)
 	}
