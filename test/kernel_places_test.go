@@ -52,7 +52,7 @@ func TestRootIsGranted(t *testing.T) {
 		w.mkdir(w.home+"/.config/carrel", 0o700) // covered in what is granted, so made first where it is not there
 		secret := w.write(w.outside+"/file", "theirs")
 		mark := "6" + w.number()
-		look := "cat " + secret + "; cat " + w.home + "/secret; cat /proc/*/cmdline | tr '\\0' ' ' | grep -c 'slee[p] " + mark + "'; ls /sys; echo new > " + w.outside + "/made && rm " + w.outside + "/made; echo end"
+		look := "cat " + secret + "; cat " + w.home + "/secret; cat /proc/*/cmdline | tr '\\0' ' ' | grep -q 'slee[p] " + mark + " ' && echo 1 || echo 0; ls /sys; echo new > " + w.outside + "/made && rm " + w.outside + "/made; echo end"
 		if r := w.plain("sh", "-c", "sleep "+mark+" & sleep 0.2; "+look+"; kill $!"); !strings.Contains(r.out, "theirsSECRET1\n") {
 			t.Fatalf("canary: %s", r)
 		}
