@@ -67,7 +67,7 @@ func newWorktree(git gitdir.Dirs) *worktree {
 		t.branch = "" // what an earlier run made its own is another worktree's all the same
 	}
 	if bare {
-		t.taken[headOf(git.Common)] = true // nobody makes it either, where it is not there
+		t.taken[headOf(git.Common)] = true // it is not made either, where it is not there
 	}
 	return t
 }

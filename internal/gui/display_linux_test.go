@@ -217,7 +217,7 @@ func TestRefusalsArePaced(t *testing.T) {
 }
 
 // TestBusesHaveNoDisplay: what the session bus starts gets no display and no cookie, and the settings
-// of nobody else.
+// of no other.
 func TestBusesHaveNoDisplay(t *testing.T) {
 	got := busEnv([]string{"A=1", "DISPLAY=:9", "DISPLAYS=2", "XAUTHORITY=/x", "HOME=/h"})
 	want := []string{"A=1", "DISPLAYS=2", "HOME=/h", "GSETTINGS_BACKEND=memory", "ATSPI_DBUS_IMPLEMENTATION=dbus-daemon"}

@@ -97,7 +97,7 @@ func (s *Sandbox) lastWords() string {
 		}
 		for _, p := range began {
 			if !p.ready.Load() {
-				continue // whoever waits for it reads that
+				continue // the one that waits for it reads that
 			}
 			kept := capped.Buffer{Most: maxTold}
 			_ = p.errs.SetReadDeadline(late)

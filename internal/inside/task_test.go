@@ -6,7 +6,7 @@ import (
 )
 
 // TestTaskIsBounded: what is longer than the supervisor takes is refused before it is sent, and
-// outside of a workspace there is nobody to ask.
+// outside of a workspace no supervisor answers.
 func TestTaskIsBounded(t *testing.T) {
 	if _, err := Task(make([]byte, MaxTask+1)); err == nil || !strings.Contains(err.Error(), "at most") {
 		t.Errorf("%v", err)

@@ -21,7 +21,7 @@ type madeNames struct {
 }
 
 // hiddenDenial is the record of the files that a run could not read; none without any.
-// The kernel tells nobody that one was tried, so it is one of the run and not of a try.
+// The kernel does not tell that one was tried, so it is one of the run and not of a try.
 func hiddenDenial(r *api.Result, project string) (d api.Denial) {
 	if len(r.Hidden) == 0 {
 		return d

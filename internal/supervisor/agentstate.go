@@ -14,7 +14,7 @@ var agentStates = []string{api.TaskWorking, api.TaskWaiting, api.TaskDone, agent
 
 const agentClear = "clear"
 
-// agentState is how the agent of a workspace stands, as it or its starter has said: "" where nobody has.
+// agentState is how the agent of a workspace stands, as it or its starter has said: "" where neither has.
 // It is a word for people, and decides nothing.
 type agentState struct {
 	mu   sync.Mutex

@@ -86,7 +86,7 @@ type Config struct {
 	// The error says that it cannot be read now.
 	ProjectPaused func() (*api.ProjectPause, error)
 	// AgentStands is told how the agent of the workspace stands, each time that it says another
-	// word; it must not wait. nil for nobody.
+	// word; it must not wait. nil tells no one.
 	AgentStands func(state string)
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string

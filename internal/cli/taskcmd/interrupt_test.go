@@ -8,7 +8,7 @@ import (
 	"carrel/internal/cli/cmdenv"
 )
 
-// TestInterrupted: an answer that nobody gives is not waited for behind Ctrl-C, and the status says what it was.
+// TestInterrupted: an answer that does not come is not waited for behind Ctrl-C, and the status says what it was.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	if got, err := within(ctx, func() (string, error) { return "y", nil }); got != "y" || err != nil {

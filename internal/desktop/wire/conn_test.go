@@ -12,7 +12,7 @@ func TestWireReads(t *testing.T) {
 	w, err := Greet(wiretest.Server{Says: bytes.NewReader(bytes.Join([][]byte{
 		wiretest.Setup(),
 		wiretest.Message(35, 2, make([]byte, 8)...), // dropped, with what follows it
-		wiretest.Message(100, 0),                    // an event that nobody asked for
+		wiretest.Message(100, 0),                    // an event that was not asked for
 		wiretest.Answer(wiretest.Message(0, 0), 1),  // an error without a number
 		wiretest.Answer(wiretest.Message(1, 1, 1, 2, 3, 4), 2),
 		wiretest.Answer(wiretest.Message(1, 0), 3), // of which there was none
@@ -40,7 +40,7 @@ func TestWireReads(t *testing.T) {
 	}
 }
 
-// A reply that is larger than what was asked for is nobody's to keep.
+// A reply that is larger than what was asked for is dropped.
 func TestWireReplyLargerThanAsked(t *testing.T) {
 	property := []byte{20, 0, 6, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0} // 8 bytes of it
 	w, err := Greet(wiretest.Server{Says: bytes.NewReader(bytes.Join([][]byte{

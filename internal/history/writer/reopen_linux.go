@@ -284,7 +284,7 @@ func (r *reopened) beyond() error {
 }
 
 // strayed is that for a step of a killed writer, which may name some that
-// nobody has opened.
+// no process has opened.
 func (r *reopened) strayed() map[journal.ID]*journal.Pre {
 	out, known := make(map[journal.ID]*journal.Pre), make(map[journal.ID]bool)
 	now := r.tree.byOrigin()

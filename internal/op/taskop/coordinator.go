@@ -107,7 +107,7 @@ func textOf(text string, err error) (api.Text, error) { return api.Text(text), e
 // its own directory.
 func Serve(c *op.Caller, by Coordinator) func(ctx context.Context, call []byte) []byte {
 	quiet := *c
-	quiet.Notice = nil // nobody reads along
+	quiet.Notice = nil // no terminal shows it
 	return func(ctx context.Context, text []byte) []byte {
 		var call Call
 		result, err := any(nil), strictjson.Decode(text, &call)

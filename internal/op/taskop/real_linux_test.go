@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// place is a home with a repository of its own, and the tasks of whoever is there.
+// place is a home with a repository of its own, and the tasks of its user.
 type place struct {
 	*testing.T
 	home, repo string
@@ -231,7 +231,7 @@ func TestOneTask(t *testing.T) {
 	p.whole()
 }
 
-// TestWaysToMerge: as it is, as one commit, on top; into the branch that nobody is on; chosen pieces.
+// TestWaysToMerge: as it is, as one commit, on top; into a branch that no working tree is on; chosen pieces.
 func TestWaysToMerge(t *testing.T) {
 	p := newPlace(t)
 	p.git("branch", "side")
@@ -411,7 +411,7 @@ func TestClosedAndOpened(t *testing.T) {
 }
 
 // TestCoordinator: what a workspace asks for gets what it has, is merged into its own branch, and
-// touches nobody else's.
+// touches no other branch.
 func TestCoordinator(t *testing.T) {
 	p := newPlace(t)
 	lead := p.begin("lead", "sleep 1000", func(r *taskop.NewRequest) { r.Words = []string{"--coordinator", "--network=closed"} })

@@ -326,7 +326,7 @@ func (r *replayer) replace(dir int, name string, op *Op, body io.Reader) (err er
 	if _, err := io.CopyN(f, body, op.Size); err != nil {
 		return err
 	}
-	if op.Ref { // now that nobody else changes it
+	if op.Ref { // now that no other process changes it
 		if err := still(dir, name, &op.Was); err != nil {
 			return err
 		}

@@ -175,7 +175,7 @@ type overlayBase struct {
 const overlayAttr = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 
 // newOverlay makes an overlay that does not sync, unless it is to be kept: another one would
-// have the end of each run write all that is dirty on the disk, whoever wrote it. What is in
+// have the end of each run write all that is dirty on the disk, also of other programs. What is in
 // it are caches, and what a loss of power takes of them is made again.
 func (b *builder) newOverlay(m *sandbox.Mount) (int, error) {
 	var fds [3]int
